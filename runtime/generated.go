@@ -1,0 +1,165 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/wowgen/wow"
+)
+
+// What generated code is written against. Everything here is plain data and
+// plain functions: the switch over message types is the only part of a
+// dispatcher that has to be generated.
+
+// Format1 is the format of the generated files that this runtime understands.
+const Format1 uint = 1
+
+// Command is one command on its way through a mailbox.
+type Command struct {
+	wow.CommandMeta
+	Body wow.Sendable
+}
+
+// Unhandled is the error of a dispatcher that does not know a command.
+func Unhandled(in *Command) error {
+	return fmt.Errorf("%s has no handler for %T: %w", in.Target.Aggregate, in.Body, wow.ErrUnknownType)
+}
+
+// Decision takes what a command handler decides.
+type Decision struct {
+	events []wow.DomainEvent
+	work   offload
+}
+
+// Add notes that events happen, in order. None at all is a no-op that
+// remembers its request.
+func (d *Decision) Add(events ...wow.DomainEvent) { d.events = append(d.events, events...) }
+
+// Offload has f, which may block, run on a pool of its own ("" is the shared
+// one). The mailbox stays claimed until f returned.
+func (d *Decision) Offload(pool string, f func(context.Context) error) error {
+	d.work = offload{pool, f}
+	return nil
+}
+
+// offload is work that a handler declared blocking.
+type offload struct {
+	pool string
+	run  func(context.Context) error
+}
+
+// Recorded is one stored event on its way through a consumer's mailbox.
+type Recorded struct {
+	wow.EventMeta
+	Event wow.DomainEvent
+}
+
+// StateRecorded is one stored commit with the state after it.
+type StateRecorded struct {
+	wow.CommitMeta
+	State  wow.State
+	Events wow.Events
+}
+
+// RefusedCommand is a saga's own command that was refused.
+type RefusedCommand struct {
+	Target wow.Target
+	Body   wow.Sendable
+	Reason *wow.Refusal
+	Cause  wow.EventMeta
+}
+
+// Reaction takes what an event handler wants besides its return value.
+type Reaction struct {
+	work offload
+}
+
+// Offload has f, which may block, run on a pool of its own, as for Decision.
+func (r *Reaction) Offload(pool string, f func(context.Context) error) error {
+	r.work = offload{pool, f}
+	return nil
+}
+
+// Outbox takes the commands that a saga method returns.
+type Outbox struct {
+	Reaction
+	commands []wow.Sendable
+}
+
+// Send notes that commands are to be sent, in order, once the method returned.
+func (o *Outbox) Send(commands ...wow.Sendable) { o.commands = append(o.commands, commands...) }
+
+// Aggregate is what a runtime needs to decide the commands of one aggregate.
+type Aggregate struct {
+	State    *wow.StateType
+	Commands []CommandHandler
+	Decide   func(ctx context.Context, s wow.State, in *Command, out *Decision) error
+}
+
+// CommandHandler describes the handler of one type of command.
+type CommandHandler struct {
+	Command  *wow.CommandType
+	Blocking bool
+	Pool     string // of a blocking handler; "" is the shared one
+	Timeout  time.Duration
+	Retry    Retry
+}
+
+// Retry says how often and how far apart something is tried again. Its zero
+// value is the runtime's default.
+type Retry struct {
+	Max     int           // tries after the first
+	Backoff time.Duration // before the first retry; it doubles, with jitter, up to a cap
+	Order   Order
+}
+
+// Order says what waits for a parked message.
+type Order uint8
+
+const (
+	OrderAggregate Order = iota // all later messages of its aggregate, for this consumer
+	OrderFunction               // later messages of its aggregate for the same function
+	OrderSkip                   // none
+)
+
+// Function describes one method of a consumer. Exactly one of Event, State and
+// Refused is set.
+type Function struct {
+	Name     string // frozen: it keys dead letters and the IDs of a saga's commands
+	Event    *wow.EventType
+	State    *wow.StateType
+	Refused  *wow.CommandType
+	From     string // only events of this aggregate; "" is each that the event comes from
+	Blocking bool
+	Pool     string
+	Retry    Retry
+}
+
+// Processor is what a runtime needs to run a processor of events and states.
+type Processor struct {
+	Name      string // frozen: "shop.processor.receipts"
+	Functions []Function
+	OnEvent   func(ctx context.Context, in *Recorded, out *Reaction) error
+	OnState   func(ctx context.Context, in *StateRecorded, out *Reaction) error
+}
+
+// Projection is what a runtime needs to keep a projection.
+type Projection struct {
+	Name       string // frozen: "shop.projection.cart_view"
+	Generation int    // from 1; 0 is 1
+	Serial     bool   // all of it in order, not only each aggregate
+	Functions  []Function
+	OnEvent    func(ctx context.Context, in *Recorded, out *Reaction) error
+	OnState    func(ctx context.Context, in *StateRecorded, out *Reaction) error
+}
+
+// Saga is what a runtime needs to run a stateless saga.
+type Saga struct {
+	Name      string // frozen: "shop.saga.checkout"
+	Functions []Function
+	Sends     []*wow.CommandType // each needs somebody who decides it
+	OnEvent   func(ctx context.Context, in *Recorded, out *Outbox) error
+	OnState   func(ctx context.Context, in *StateRecorded, out *Outbox) error
+	OnRefused func(ctx context.Context, in *RefusedCommand, out *Outbox) error
+}
