@@ -1,0 +1,34 @@
+# make help lists the targets. Everything but demo and test may need more than
+# Go itself; .ci/run installs and starts what it needs.
+
+GO          ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test race generate check lint
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: generate ## generate, build and run the shop example
+	$(GO) run ./example/shop
+
+test: ## run all tests
+	$(GO) test ./...
+
+race: ## run all tests under the race detector, on 1, 2 and 4 cores, shuffled
+	$(GO) test -race -shuffle=on -cpu=1,2,4 ./executor/...
+	$(GO) test -race -shuffle=on ./...
+
+generate: ## write the generated code of the examples
+	$(GO) generate .
+
+check: lint ## formatting, vet, staticcheck, architecture, tidy modules, generated code up to date
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+	$(GO) tool wowgen -check ./example/...
+
+lint: ## formatting and the rules of the architecture
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) test ./internal/lint
