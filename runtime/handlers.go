@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/wowgen/wow"
+)
+
+// What package wowtest needs: the registered handlers, and a way to call one
+// without a mailbox, a pool or a store.
+
+// Handlers is everything that Register functions have added to a runtime.
+type Handlers struct {
+	Aggregates  []Aggregate
+	Processors  []Processor
+	Projections []Projection
+	Sagas       []Saga
+}
+
+// Handlers returns what was registered so far.
+func (r *Runtime) Handlers() Handlers {
+	return Handlers{
+		Aggregates:  slices.Clone(r.aggregates),
+		Processors:  slices.Clone(r.processors),
+		Projections: slices.Clone(r.projections),
+		Sagas:       slices.Clone(r.sagas),
+	}
+}
+
+// Decided calls f, then what f offloaded, on the calling goroutine, and
+// returns the events that were added.
+func Decided(ctx context.Context, f func(*Decision) error) (wow.Events, error) {
+	var d Decision
+	err := finish(ctx, f(&d), &d.work)
+	return d.events, err
+}
+
+// Reacted calls f, then what f offloaded, on the calling goroutine, and
+// returns the commands that are to be sent. Only a saga sends any.
+func Reacted(ctx context.Context, f func(*Outbox) error) (wow.Commands, error) {
+	var o Outbox
+	err := finish(ctx, f(&o), &o.work)
+	return o.commands, err
+}
+
+// finish runs offloaded work, if there is any and nothing went wrong before.
+func finish(ctx context.Context, err error, work *offload) error {
+	if err != nil || work.run == nil {
+		return err
+	}
+	return work.run(ctx)
+}
