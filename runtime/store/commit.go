@@ -35,6 +35,14 @@ const (
 	Protobuf Codec = 2
 )
 
-// MaxCommit is the most bytes that the events and metadata of one commit may
-// have: more than that would not pass a message bus later.
-const MaxCommit = 900 << 10
+// Outcome returns the commit as what its request came to.
+func (c *Commit) Outcome() *Outcome {
+	return &Outcome{
+		Kind:     Committed,
+		Request:  c.Request,
+		Version:  c.Version,
+		Position: c.Position,
+		Commit:   c.ID,
+		At:       c.DecidedAt,
+	}
+}

@@ -26,29 +26,53 @@ type Store interface {
 	// ID is the identity that the store was given when it was created. A
 	// checkpoint is good for one store only.
 	ID() string
-	// Close releases what the store holds. Calls under way fail.
+	// Close releases what the store holds. Calls under way may fail; waits
+	// end, and later calls fail, with ErrClosed. Closing twice is no error.
 	Close() error
 }
+
+var (
+	// ErrClosed reports that the store was closed. Nothing was stored.
+	ErrClosed = errors.New("store: closed")
+	// ErrChain reports that an earlier commit of the same aggregate and batch
+	// was not stored, so this one was not tried.
+	ErrChain = errors.New("store: an earlier commit of the aggregate was not stored")
+	// ErrEpoch reports a checkpoint of somebody who does not own the segment,
+	// or one that would move back.
+	ErrEpoch = errors.New("store: the segment has another owner, or its checkpoint would move back")
+	// ErrAhead reports a checkpoint above the head of its shard: the database
+	// was restored from a backup or swapped for another.
+	ErrAhead = errors.New("store: the checkpoint is ahead of the history; was the database restored or swapped?")
+)
 
 // Log is the history: for each aggregate the versions 1..n, for each shard the
 // positions 1..n, without gaps and in order for every reader.
 type Log interface {
+	// Shards returns how many shards the store has; it never changes.
+	Shards() int32
+
 	// Append stores commits and answers for each entry, in the same order.
 	// Entries of one aggregate form a chain: after the first that is not
-	// stored, the rest of them fail. The store keeps the entries' slices and
-	// maps; the caller does not change them afterwards.
+	// stored, the rest of them fail with ErrChain. The store may keep the
+	// entries it stored, and readers share them: the caller does not change
+	// an entry afterwards, unless it was not stored.
+	//
+	// A request that has an outcome already is Repeated, whatever the version;
+	// only then is the version compared. An entry that Check refuses fails.
 	//
 	// An answer that is Unknown may have been stored. Appending the identical
 	// commit again settles it: finding its own commit ID is Stored.
 	Append(ctx context.Context, entries []*Commit) []Result
 
 	// Stream returns the commits of one aggregate with a version above after,
-	// at most limit of them, in order. None is no error.
+	// limit of them or all there are, in order. None is no error. The slice
+	// and the commits are shared: they are read and never changed.
 	Stream(ctx context.Context, t wow.Target, after int64, limit int) ([]*Commit, error)
 
-	// Read returns the commits of a shard behind a position, at most limit of
-	// them, in order. None is no error. The commits are shared: they are read
-	// and never changed.
+	// Read returns commits of a shard behind a position, in order: at least
+	// one if there is one, at most limit, and it may return fewer than there
+	// are. The slice and the commits are shared: they are read and never
+	// changed.
 	Read(ctx context.Context, after wow.Position, limit int) ([]*Commit, error)
 
 	// Head returns the position of a shard's last commit.
@@ -63,7 +87,7 @@ type Log interface {
 type Result struct {
 	Status   Status
 	Position wow.Position // Stored: where. The store also sets it in the commit, with StoredAt
-	Head     int64        // Conflict: the aggregate's version
+	Head     int64        // Conflict, Repeated: the aggregate's version
 	First    *Outcome     // Repeated: what the same request came to before
 	Err      error        // Failed, Unknown: why
 }
@@ -136,7 +160,8 @@ type Snapshots interface {
 	// of at most max (0: any), or nil.
 	Snapshot(ctx context.Context, t wow.Target, revision string, max int64) (*Snapshot, error)
 	// SaveSnapshot stores a snapshot unless a newer one of that revision is
-	// there.
+	// there; one of the same version is replaced. The store keeps the newest SnapshotsKept of each aggregate and
+	// revision, so that a reader that lags finds one below its position.
 	SaveSnapshot(ctx context.Context, s *Snapshot) error
 }
 
@@ -156,7 +181,8 @@ type Checkpoints interface {
 	// A consumer that was never seen stands at sequence 0.
 	Checkpoint(ctx context.Context, consumer string, shard int32, segment int) (Checkpoint, error)
 	// SaveCheckpoint moves a consumer on. ErrEpoch: another process has taken
-	// the segment over, or the checkpoint would move back.
+	// the segment over, or the checkpoint would move back. ErrAhead: there is
+	// no such position. Nothing is stored then.
 	SaveCheckpoint(ctx context.Context, c Checkpoint) error
 }
 
@@ -168,17 +194,17 @@ type Checkpoint struct {
 	Position wow.Position
 }
 
-// ErrEpoch reports a checkpoint of somebody who does not own the segment.
-var ErrEpoch = errors.New("store: the segment has another owner")
-
 // Parking keeps the messages that consumers gave up on.
 type Parking interface {
-	// Park stores messages and, with them, the checkpoint if there is one.
-	// A message that is parked already keeps its place and gets the new
-	// error and attempts.
+	// Park stores messages and, with them, the checkpoint if there is one:
+	// both or neither, with the errors of SaveCheckpoint. A message that is
+	// parked already, same consumer, position and function, keeps its place
+	// and gets the new error, attempts, time and running mark.
 	Park(ctx context.Context, messages []Parked, c *Checkpoint) error
-	// Parked lists a consumer's messages behind a position, oldest first, at
-	// most limit of them. An empty target is every aggregate.
+	// Parked lists a consumer's messages behind a position of its shard,
+	// oldest first, then by function. The messages of one position come
+	// together, so there may be a few more than limit. An empty target is
+	// every aggregate.
 	Parked(ctx context.Context, consumer string, t wow.Target, after wow.Position, limit int) ([]Parked, error)
 	// Unpark removes one message. It is no error when it is not there.
 	Unpark(ctx context.Context, consumer, function string, at wow.Position) error

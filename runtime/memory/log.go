@@ -1,0 +1,266 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/runtime/store"
+)
+
+// chunkSize is how many commits lie in one piece of the log. The log grows by
+// pieces, so that growing never copies commits nor moves what readers look at.
+const chunkSize = 1024
+
+type chunk [chunkSize]*store.Commit
+
+// log is the commits in order. One goroutine at a time may push and publish;
+// any may read.
+//
+// Invariant: commits[0:head] are written and never change. A reader loads head
+// first and looks at nothing above it:
+//
+//	writer: chunk[i] = c, pieces = …, head = i+1
+//	reader: head, then pieces, then chunk[< head]
+type log struct {
+	head   atomic.Int64
+	pieces atomic.Pointer[[]*chunk]
+	next   int64 // commits pushed; the writer's own
+}
+
+// push puts a commit behind the last one. It is not visible yet.
+func (l *log) push(c *store.Commit) {
+	at := l.next % chunkSize
+	if at == 0 {
+		var pieces []*chunk
+		if p := l.pieces.Load(); p != nil {
+			pieces = *p
+		}
+		pieces = append(pieces, new(chunk)) // readers of the old slice end before it
+		l.pieces.Store(&pieces)
+	}
+	(*l.pieces.Load())[l.next/chunkSize][at] = c
+	l.next++
+}
+
+// publish makes what was pushed visible.
+func (l *log) publish() { l.head.Store(l.next) }
+
+// read returns commits behind a sequence number, up to the end of its piece.
+func (l *log) read(after int64, limit int) []*store.Commit {
+	n := min(l.head.Load()-after, int64(limit))
+	if n <= 0 {
+		return nil
+	}
+	at := after % chunkSize
+	end := min(at+n, chunkSize)
+	return (*l.pieces.Load())[after/chunkSize][at:end:end]
+}
+
+// bell wakes those who wait for the log to grow. An append pays one atomic
+// load when nobody waits.
+type bell struct {
+	waiting atomic.Int32
+	mu      sync.Mutex
+	rung    chan struct{} // closed by the next ring; nil until somebody waits
+}
+
+// listen returns a channel that the next ring closes.
+func (b *bell) listen() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung == nil {
+		b.rung = make(chan struct{})
+	}
+	return b.rung
+}
+
+func (b *bell) ring() {
+	if b.waiting.Load() == 0 {
+		return
+	}
+	b.mu.Lock()
+	if b.rung != nil {
+		close(b.rung)
+		b.rung = nil
+	}
+	b.mu.Unlock()
+}
+
+// stream is the history of one aggregate: commits[i] has version i+1. Readers
+// take the slice under the lock and read it outside: what it holds never
+// changes.
+type stream struct {
+	commits []*store.Commit
+}
+
+func (st *stream) head() int64 {
+	if st == nil {
+		return 0
+	}
+	return int64(len(st.commits))
+}
+
+// Append implements store.Log.
+func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Result {
+	results := make([]store.Result, len(entries))
+	now := time.Now().UnixMicro()
+	var broken []wow.Target // chains that ended, in this batch
+
+	s.mu.Lock()
+	if err := s.usable(ctx); err != nil {
+		s.mu.Unlock()
+		for i := range results {
+			results[i].Err = err
+		}
+		return results
+	}
+	s.storedAt = max(s.storedAt, now)
+	for i, c := range entries {
+		r := &results[i]
+		if broken != nil && contains(broken, c.Target) {
+			r.Err = store.ErrChain
+			continue
+		}
+		s.add(c, r)
+		if r.Status != store.Stored {
+			broken = append(broken, c.Target)
+		}
+	}
+	s.log.publish()
+	s.mu.Unlock()
+
+	s.bell.ring()
+	return results
+}
+
+// add answers for one entry. The caller holds mu.
+func (s *Store) add(c *store.Commit, r *store.Result) {
+	st := s.streams[c.Target]
+	if st == nil {
+		if r.Err = store.CheckTarget(c.Target); r.Err != nil {
+			return
+		}
+	}
+	if r.Err = store.CheckContent(c); r.Err != nil {
+		return
+	}
+	if c.Request != "" && st != nil {
+		if f, ok := s.requests[request{st, c.Request}]; ok {
+			if f.commit != nil && f.commit.ID == c.ID {
+				again(f.commit, c, r)
+				return
+			}
+			r.Status, r.Head, r.First = store.Repeated, st.head(), f.outcome()
+			return
+		}
+	}
+	head := st.head()
+	if c.Version != head+1 {
+		if c.Version <= head && st.commits[c.Version-1].ID == c.ID {
+			again(st.commits[c.Version-1], c, r)
+			return
+		}
+		r.Status, r.Head = store.Conflict, head
+		return
+	}
+	if st == nil {
+		st = new(stream)
+		s.streams[c.Target] = st
+	}
+	c.Position, c.StoredAt = wow.Position{Seq: s.log.next + 1}, s.storedAt
+	s.log.push(c)
+	st.commits = append(st.commits, c)
+	if c.Request != "" {
+		s.requests[request{st, c.Request}] = first{commit: c}
+	}
+	r.Status, r.Position = store.Stored, c.Position
+}
+
+// again answers for a commit that was stored by an earlier call. Where it is
+// the same one, readers have it already and nothing may be written to it.
+func again(stored, c *store.Commit, r *store.Result) {
+	if stored != c {
+		c.Position, c.StoredAt = stored.Position, stored.StoredAt
+	}
+	r.Status, r.Position = store.Stored, stored.Position
+}
+
+func contains(ts []wow.Target, t wow.Target) bool {
+	for i := range ts {
+		if ts[i] == t {
+			return true
+		}
+	}
+	return false
+}
+
+// Stream implements store.Log.
+func (s *Store) Stream(ctx context.Context, t wow.Target, after int64, limit int) ([]*store.Commit, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	var commits []*store.Commit
+	if st := s.streams[t]; st != nil {
+		commits = st.commits
+	}
+	s.mu.Unlock()
+
+	after = max(after, 0)
+	end := min(int64(len(commits)), after+int64(max(limit, 0)))
+	if after >= end {
+		return nil, nil
+	}
+	return commits[after:end:end], nil
+}
+
+// Read implements store.Log.
+func (s *Store) Read(ctx context.Context, after wow.Position, limit int) ([]*store.Commit, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkShard(after.Shard); err != nil {
+		return nil, err
+	}
+	return s.log.read(max(after.Seq, 0), limit), nil
+}
+
+// Head implements store.Log.
+func (s *Store) Head(ctx context.Context, shard int32) (wow.Position, error) {
+	if err := s.usable(ctx); err != nil {
+		return wow.Position{}, err
+	}
+	if err := checkShard(shard); err != nil {
+		return wow.Position{}, err
+	}
+	return wow.Position{Seq: s.log.head.Load()}, nil
+}
+
+// Wait implements store.Log.
+//
+// The second look at the log is what prevents a lost wake-up: whoever appends
+// after it sees that somebody waits and closes the channel taken before it.
+func (s *Store) Wait(ctx context.Context, after wow.Position) error {
+	if err := checkShard(after.Shard); err != nil {
+		return err
+	}
+	if err := s.usable(ctx); err != nil || s.log.head.Load() > after.Seq {
+		return err
+	}
+	s.bell.waiting.Add(1)
+	defer s.bell.waiting.Add(-1)
+	for {
+		rung := s.bell.listen()
+		if err := s.usable(ctx); err != nil || s.log.head.Load() > after.Seq {
+			return err
+		}
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
