@@ -89,20 +89,6 @@ func (b *bell) ring() {
 	b.mu.Unlock()
 }
 
-// stream is the history of one aggregate: commits[i] has version i+1. Readers
-// take the slice under the lock and read it outside: what it holds never
-// changes.
-type stream struct {
-	commits []*store.Commit
-}
-
-func (st *stream) head() int64 {
-	if st == nil {
-		return 0
-	}
-	return int64(len(st.commits))
-}
-
 // Append implements store.Log.
 func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Result {
 	results := make([]store.Result, len(entries))
@@ -147,13 +133,19 @@ func (s *Store) add(c *store.Commit, r *store.Result) {
 	if r.Err = store.CheckContent(c); r.Err != nil {
 		return
 	}
+	var tag uint32
 	if c.Request != "" && st != nil {
-		if f, ok := s.requests[request{st, c.Request}]; ok {
-			if f.commit != nil && f.commit.ID == c.ID {
-				again(f.commit, c, r)
+		tag = s.tag(c.Request)
+		if stored := st.find(c.Request, tag); stored != nil {
+			if stored.ID == c.ID {
+				again(stored, c, r)
 				return
 			}
-			r.Status, r.Head, r.First = store.Repeated, st.head(), f.outcome()
+			r.Status, r.Head, r.First = store.Repeated, st.head(), stored.Outcome()
+			return
+		}
+		if kept := s.kept[request{st, c.Request}]; kept != nil {
+			r.Status, r.Head, r.First = store.Repeated, st.head(), kept
 			return
 		}
 	}
@@ -169,12 +161,13 @@ func (s *Store) add(c *store.Commit, r *store.Result) {
 	if st == nil {
 		st = new(stream)
 		s.streams[c.Target] = st
+		tag = s.tag(c.Request)
 	}
 	c.Position, c.StoredAt = wow.Position{Seq: s.log.next + 1}, s.storedAt
 	s.log.push(c)
 	st.commits = append(st.commits, c)
 	if c.Request != "" {
-		s.requests[request{st, c.Request}] = first{commit: c}
+		st.note(tag)
 	}
 	r.Status, r.Position = store.Stored, c.Position
 }

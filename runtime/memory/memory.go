@@ -9,6 +9,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 
@@ -25,15 +26,16 @@ import (
 // after what lies below it.
 type Store struct {
 	id     string
+	seed   maphash.Seed
 	log    log
 	bell   bell
 	closed atomic.Bool
 
 	mu       sync.Mutex // guards what follows, and writing to log
 	streams  map[wow.Target]*stream
-	requests map[request]first
-	expiring []expiring // kept outcomes, oldest first
-	storedAt int64      // of the last commit
+	kept     map[request]*store.Outcome // of refusals and no-ops; commits know their own
+	expiring []expiring                 // the keys of kept, oldest first
+	storedAt int64                      // of the last commit
 
 	side side // snapshots, checkpoints and parked messages, under a lock of their own
 }
@@ -43,10 +45,11 @@ var _ store.Store = (*Store)(nil)
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		id:       uuid.NewString(),
-		streams:  make(map[wow.Target]*stream),
-		requests: make(map[request]first),
-		side:     newSide(),
+		id:      uuid.NewString(),
+		streams: make(map[wow.Target]*stream),
+		kept:    make(map[request]*store.Outcome),
+		seed:    maphash.MakeSeed(),
+		side:    newSide(),
 	}
 }
 

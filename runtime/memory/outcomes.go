@@ -7,24 +7,10 @@ import (
 	"github.com/wowgen/wow/runtime/store"
 )
 
-// request keys what a request came to. One map holds those of all aggregates:
-// most have few.
+// request keys an outcome that was kept.
 type request struct {
 	of *stream
 	id string
-}
-
-// first is what a request came to: a commit, or an outcome that was kept.
-type first struct {
-	commit *store.Commit
-	kept   *store.Outcome
-}
-
-func (f first) outcome() *store.Outcome {
-	if f.commit != nil {
-		return f.commit.Outcome()
-	}
-	return f.kept
 }
 
 // expiring says when a kept outcome may be forgotten.
@@ -57,8 +43,12 @@ func (s *Store) Settle(ctx context.Context, decisions []store.Settlement) ([]sto
 			continue
 		}
 		if st != nil {
-			if f, ok := s.requests[request{st, id}]; ok {
-				out.First = f.outcome()
+			if c := st.find(id, s.tag(id)); c != nil {
+				out.First = c.Outcome()
+				continue
+			}
+			if kept := s.kept[request{st, id}]; kept != nil {
+				out.First = kept
 				continue
 			}
 		}
@@ -70,7 +60,7 @@ func (s *Store) Settle(ctx context.Context, decisions []store.Settlement) ([]sto
 			s.streams[d.Target] = st
 		}
 		kept := d.Outcome
-		s.requests[request{st, id}] = first{kept: &kept}
+		s.kept[request{st, id}] = &kept
 		s.expiring = append(s.expiring, expiring{request{st, id}, now.Add(store.OutcomeRetention)})
 	}
 	return settled, nil
@@ -80,7 +70,7 @@ func (s *Store) Settle(ctx context.Context, decisions []store.Settlement) ([]sto
 func (s *Store) forget(now time.Time) {
 	n := 0
 	for n < len(s.expiring) && s.expiring[n].at.Before(now) {
-		delete(s.requests, s.expiring[n].key)
+		delete(s.kept, s.expiring[n].key)
 		n++
 	}
 	s.expiring = s.expiring[n:]

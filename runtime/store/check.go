@@ -111,25 +111,29 @@ func checkKey(what, s string, limit int) error {
 	if len(s) > limit {
 		return fmt.Errorf("store: %s %.40q… has %d bytes, the limit is %d: %w", what, s, len(s), limit, wow.ErrInvalid)
 	}
-	ascii := true
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			return fmt.Errorf("store: %s %q has a control character at byte %d: %w", what, s, i, wow.ErrInvalid)
-		}
-		ascii = ascii && s[i] < utf8.RuneSelf
-	}
-	if ascii {
+	if plain(s) {
 		return nil
 	}
 	for i, r := range s {
 		if r == utf8.RuneError && !utf8.ValidString(s) {
 			return fmt.Errorf("store: %s %q is not valid UTF-8: %w", what, s, wow.ErrInvalid)
 		}
-		if r >= 0x80 && r < 0xa0 {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
 			return fmt.Errorf("store: %s %q has a control character at byte %d: %w", what, s, i, wow.ErrInvalid)
 		}
 	}
 	return nil
+}
+
+// plain reports whether s is printable ASCII: nearly every key, in one
+// comparison for each byte.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i]-0x20 >= 0x7f-0x20 {
+			return false
+		}
+	}
+	return true
 }
 
 // CheckSettlement reports why no store takes the decision, or nil.
