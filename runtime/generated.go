@@ -19,6 +19,9 @@ const Format1 uint = 1
 type Command struct {
 	wow.CommandMeta
 	Body wow.Sendable
+
+	// await waits for a stage behind PROCESSED; nil if the sender asked for none.
+	await func(ctx context.Context, r *Runtime, processed Receipt) (Receipt, error)
 }
 
 // Unhandled is the error of a dispatcher that does not know a command.

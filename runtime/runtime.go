@@ -1,56 +1,75 @@
-// Package runtime runs what wowgen generated.
 package runtime
 
 import (
-	"context"
+	"log/slog"
+	"sync"
 
-	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/runtime/store"
 )
 
-// Runtime decides commands and runs consumers.
+// Runtime decides commands and runs consumers. It lives once: New, Register
+// functions, Start, Stop.
 type Runtime struct {
+	cfg   Config
+	log   *slog.Logger
+	store store.Store
+	chain Next // the middleware; nil if there is none
+
+	mu          sync.Mutex // guards what Register functions add
 	aggregates  []Aggregate
 	processors  []Processor
 	projections []Projection
 	sagas       []Saga
+
+	// Set by Start, read only after it.
+	types    types
+	executor *executor.Executor
+	commands commands
+
+	life life
+}
+
+// New returns a runtime that is yet to be started. Faults of the config are
+// reported by Start, together with all others.
+func New(cfg Config) *Runtime {
+	r := &Runtime{cfg: cfg}
+	r.commands.r = r
+	r.chain = r.chained()
+	r.life.init()
+	return r
 }
 
 // AddAggregate is called by generated Register functions.
-func (r *Runtime) AddAggregate(a Aggregate) { r.aggregates = append(r.aggregates, a) }
+func (r *Runtime) AddAggregate(a Aggregate) { add(r, &r.aggregates, a) }
 
 // AddProcessor is called by generated Register functions.
-func (r *Runtime) AddProcessor(p Processor) { r.processors = append(r.processors, p) }
+func (r *Runtime) AddProcessor(p Processor) { add(r, &r.processors, p) }
 
 // AddProjection is called by generated Register functions.
-func (r *Runtime) AddProjection(p Projection) { r.projections = append(r.projections, p) }
+func (r *Runtime) AddProjection(p Projection) { add(r, &r.projections, p) }
 
 // AddSaga is called by generated Register functions.
-func (r *Runtime) AddSaga(s Saga) { r.sagas = append(r.sagas, s) }
+func (r *Runtime) AddSaga(s Saga) { add(r, &r.sagas, s) }
 
-// Gateway sends commands.
-type Gateway struct{ r *Runtime }
-
-// Receipt is the answer to a command.
-type Receipt struct {
-	Target   wow.Target
-	Version  int64
-	Position wow.Position
+// add registers a component. What comes after Start would silently never run.
+func add[T any](r *Runtime, list *[]T, one T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.life.stage.Load() != created {
+		panic("runtime: a Register function was called after Start: register everything before")
+	}
+	*list = append(*list, one)
 }
 
-// SendOption changes how a command is sent.
-type SendOption func(*wow.CommandMeta)
+// Gateway returns what sends commands to this runtime and loads its states.
+func (r *Runtime) Gateway() *Gateway { return &Gateway{r} }
 
-// LoadOption says which state to load.
-type LoadOption func(*loading)
-
-type loading struct{ version int64 }
-
-// Send sends a command.
-func (g *Gateway) Send(ctx context.Context, cmd wow.Sendable, opts ...SendOption) (Receipt, error) {
-	panic("unfinished")
-}
-
-// Load loads a state.
-func (g *Gateway) Load(ctx context.Context, t wow.Target, s *wow.StateType, opts ...LoadOption) (wow.State, int64, error) {
-	panic("unfinished")
+// Store returns the store that the runtime uses. It is nil before Start if the
+// config named none.
+func (r *Runtime) Store() store.Store {
+	if r.store != nil {
+		return r.store
+	}
+	return r.cfg.Store
 }

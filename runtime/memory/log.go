@@ -122,6 +122,24 @@ func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Res
 	return results
 }
 
+// AppendOne implements store.Instant.
+func (s *Store) AppendOne(c *store.Commit) (r store.Result) {
+	now := time.Now().UnixMicro()
+	s.mu.Lock()
+	if s.closed.Load() {
+		s.mu.Unlock()
+		r.Err = store.ErrClosed
+		return r
+	}
+	s.storedAt = max(s.storedAt, now)
+	s.add(c, &r)
+	s.log.publish()
+	s.mu.Unlock()
+
+	s.bell.ring()
+	return r
+}
+
 // add answers for one entry. The caller holds mu.
 func (s *Store) add(c *store.Commit, r *store.Result) {
 	st := s.streams[c.Target]

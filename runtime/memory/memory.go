@@ -40,7 +40,7 @@ type Store struct {
 	side side // snapshots, checkpoints and parked messages, under a lock of their own
 }
 
-var _ store.Store = (*Store)(nil)
+var _ store.Instant = (*Store)(nil)
 
 // New returns an empty store.
 func New() *Store {

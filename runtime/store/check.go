@@ -106,6 +106,10 @@ func CheckContent(c *Commit) error {
 	return nil
 }
 
+// CheckKey reports why s, which errors call what, is no key or ID that all
+// stores compare and order alike. The empty string is one.
+func CheckKey(what, s string, limit int) error { return checkKey(what, s, limit) }
+
 // checkKey refuses what stores would compare, order or cut differently.
 func checkKey(what, s string, limit int) error {
 	if len(s) > limit {

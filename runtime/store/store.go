@@ -83,6 +83,15 @@ type Log interface {
 	Wait(ctx context.Context, after wow.Position) error
 }
 
+// Instant is a store in this process's own memory. None of its methods waits
+// for anything, and nobody else writes to it, so the runtime calls it on its
+// workers and without batches.
+type Instant interface {
+	Store
+	// AppendOne is Append for one commit.
+	AppendOne(c *Commit) Result
+}
+
 // Result is the answer to one appended commit.
 type Result struct {
 	Status   Status

@@ -1,0 +1,155 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/runtime/store"
+)
+
+// commands is the component that decides commands: a lane for each bounded
+// context, the cache of states, and the committer of stores that wait.
+type commands struct {
+	r     *Runtime
+	lanes map[string]*lane // by bounded context
+	cache *cache
+	newID func() string
+
+	// instant is the store if it is one in memory: it is called on the worker.
+	// Otherwise appends and confirmations of many mailboxes share calls.
+	instant store.Instant
+	appends *batcher[*flight]
+	settles *batcher[*flight]
+
+	wg      sync.WaitGroup
+	stopped chan struct{}
+}
+
+// lane is the door to the mailboxes of one bounded context.
+type lane struct {
+	r    *Runtime
+	name string
+	in   *executor.Lane[wow.Target, *flight]
+}
+
+func (c *commands) prepare(ctx context.Context) error {
+	c.stopped = make(chan struct{})
+	c.lanes = map[string]*lane{}
+	c.cache = newCache(c.r.cfg.Cache)
+	if c.newID = c.r.cfg.NewID; c.newID == nil {
+		c.newID = newID
+	}
+	var errs []error
+	for _, a := range c.r.types.aggregates {
+		name := wow.Target{Aggregate: a.name}.Context()
+		if c.lanes[name] == nil {
+			l, err := c.open(name)
+			errs = append(errs, err)
+			c.lanes[name] = l
+		}
+		a.lane = c.lanes[name]
+	}
+	c.instant, _ = c.r.store.(store.Instant)
+	if c.instant == nil {
+		// Every command in a lane may wait for its append: the queue of that
+		// size never fills.
+		queue := c.r.executor.Stats()
+		room := 0
+		for _, l := range queue.Lanes {
+			room += l.Window
+		}
+		c.appends = newBatcher(room, c.r.cfg.Commit.Batch, c.r.cfg.Commit.Bytes, func(f *flight) int { return f.bytes })
+		c.settles = newBatcher(room, c.r.cfg.Commit.Batch, 1<<30, func(*flight) int { return 0 })
+	}
+	return errors.Join(errs...)
+}
+
+func (c *commands) open(name string) (*lane, error) {
+	l := &lane{r: c.r, name: name}
+	cfg := executor.LaneConfig[wow.Target, *flight]{Name: "commands of " + name, Done: l.done}
+	var err error
+	l.in, err = executor.Open(c.r.executor, cfg, l.handle)
+	return l, err
+}
+
+func (c *commands) start(context.Context) error {
+	if c.instant == nil {
+		c.wg.Go(func() { c.appends.run(c.commit) })
+		c.wg.Go(func() { c.settles.run(c.confirm) })
+	}
+	c.wg.Go(c.sweep)
+	return nil
+}
+
+// sweep lets states go that were not used for a while.
+func (c *commands) sweep() {
+	tick := time.NewTicker(c.r.cfg.Cache.sweepEvery())
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.cache.sweep()
+		case <-c.stopped:
+			return
+		}
+	}
+}
+
+// quiesce waits for the lanes; the runtime waits for the answers.
+func (c *commands) quiesce(ctx context.Context) error { return c.r.life.drained(ctx) }
+
+// stop closes the lanes, then what they hand their decisions to.
+func (c *commands) stop(ctx context.Context) error {
+	var errs []error
+	for _, l := range c.lanes {
+		if l == nil || l.in == nil {
+			continue
+		}
+		if err := l.in.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("runtime: closing the commands of %s: %w", l.name, err))
+		}
+	}
+	if c.appends != nil {
+		c.appends.close()
+		c.settles.close()
+	}
+	if c.stopped != nil {
+		close(c.stopped)
+	}
+	c.wg.Wait()
+	return errors.Join(errs...)
+}
+
+// handle takes a command one step further. It is the mailbox: for each
+// aggregate one command at a time, from its first step to its answer.
+func (l *lane) handle(ctx context.Context, _ wow.Target, f *flight) executor.Outcome {
+	switch f.step {
+	case stepBegin:
+		if !f.claim() {
+			return executor.Done(nil) // the sender has left
+		}
+		f.step = stepDecide
+		return l.decide(ctx, f)
+	case stepDecide:
+		return l.decide(ctx, f)
+	case stepAppend:
+		return l.append(ctx, f)
+	default:
+		return l.settle(ctx, f)
+	}
+}
+
+// done hands the answer out, once the mailbox has let go of the command.
+func (l *lane) done(_ wow.Target, f *flight, err error) {
+	if err != nil {
+		l.broken(f, err)
+	}
+	r := l.r
+	f.answer()
+	r.life.leave()
+}

@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// idLength is the length of a UUID as text.
+const idLength = 36
+
+// idSource makes UUIDv7s. Their texts are cut from larger ones, so that one
+// allocation serves many; a source belongs to one goroutine at a time.
+type idSource struct {
+	text strings.Builder
+}
+
+var idSources = sync.Pool{New: func() any { return new(idSource) }}
+
+// newID returns a new UUIDv7.
+func newID() string {
+	s := idSources.Get().(*idSource)
+	defer idSources.Put(s)
+	id, err := uuid.NewV7FromReader(randomness{})
+	if err != nil {
+		panic(err) // randomness has no errors
+	}
+	return s.format(id)
+}
+
+// format returns id as text. What was returned before keeps its bytes: a
+// Builder only ever writes behind them.
+func (s *idSource) format(id uuid.UUID) string {
+	const block = 56 * idLength // a size class of the allocator, nearly
+	if s.text.Cap()-s.text.Len() < idLength {
+		s.text = strings.Builder{}
+		s.text.Grow(block)
+	}
+	at := s.text.Len()
+	var b [idLength]byte
+	encodeID(&b, id)
+	s.text.Write(b[:])
+	return s.text.String()[at:]
+}
+
+func encodeID(b *[idLength]byte, id uuid.UUID) {
+	hex.Encode(b[0:8], id[0:4])
+	hex.Encode(b[9:13], id[4:6])
+	hex.Encode(b[14:18], id[6:8])
+	hex.Encode(b[19:23], id[8:10])
+	hex.Encode(b[24:36], id[10:16])
+	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
+}
+
+// randomness reads from Go's own generator, ChaCha8 seeded by the system and
+// one per thread: unguessable, and a fraction of the cost of a system call.
+type randomness struct{}
+
+var _ io.Reader = randomness{}
+
+func (randomness) Read(p []byte) (int, error) {
+	for i := 0; i < len(p); {
+		for v, n := rand.Uint64(), 0; n < 8 && i < len(p); n, i = n+1, i+1 {
+			p[i] = byte(v >> (8 * n))
+		}
+	}
+	return len(p), nil
+}
+
+// derivedID returns a UUIDv8 of SHA-256 over parts. The same parts give the
+// same ID on every machine, for ever.
+func derivedID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		io.WriteString(h, p)
+		h.Write([]byte{0}) // no part holds it
+	}
+	var id uuid.UUID
+	copy(id[:], h.Sum(nil))
+	id[6] = id[6]&0x0f | 0x80 // version 8
+	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
+	return id.String()
+}
+
+// createdID is the ID of an aggregate that a command creates without naming
+// it. A request ID decides it, so that a repeat finds what the first created.
+func (r *Runtime) createdID(f *flight) string {
+	if f.Request == "" {
+		return r.commands.newID()
+	}
+	return derivedID(f.Target.Tenant, f.Target.Aggregate, f.Request)
+}

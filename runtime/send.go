@@ -1,0 +1,202 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/executor"
+)
+
+// Gateway sends commands and loads states. Generated clients hold one. It is
+// safe for concurrent use.
+type Gateway struct{ r *Runtime }
+
+// Receipt is the answer to a command that was not refused.
+type Receipt struct {
+	Target   wow.Target
+	Version  int64        // of the aggregate after the command
+	Position wow.Position // of the commit; zero for a no-op
+	Commit   string       // ID of the commit; "" for a no-op
+	Stage    Stage        // that the command has reached
+	Repeated bool         // this is the answer that the request had before
+}
+
+// Stage is how far a command has come.
+type Stage uint8
+
+const (
+	Sent         Stage = iota // the command is on its way
+	Processed                 // its events are stored
+	Snapshotted               // a snapshot holds them, where one was due
+	Projected                 // the projections that subscribe have seen them
+	EventHandled              // and the processors have handled them
+	SagaHandled               // and the sagas, whose commands have an outcome
+)
+
+// String returns the stage in capitals, as it is written to users.
+func (s Stage) String() string {
+	return [...]string{"SENT", "PROCESSED", "SNAPSHOT", "PROJECTED", "EVENT_HANDLED", "SAGA_HANDLED"}[s%6]
+}
+
+// SendOption changes how one command is sent.
+type SendOption func(*Command)
+
+// WithRequest gives the command an idempotency key: for each aggregate it takes
+// effect once, and each sending gets the answer of the first.
+func WithRequest(id string) SendOption { return func(c *Command) { c.Request = id } }
+
+// WithVersion has the command fail with wow.ErrConflict unless the aggregate is
+// at this version.
+func WithVersion(v int64) SendOption { return func(c *Command) { c.Expected = v } }
+
+// WithTenant says whose aggregate is meant.
+func WithTenant(tenant string) SendOption { return func(c *Command) { c.Target.Tenant = tenant } }
+
+// WithMetadata adds entries that are stored with the commit: at most 64 in all,
+// 16 KiB. Keys that begin with "wow-" are reserved.
+func WithMetadata(m map[string]string) SendOption {
+	return func(c *Command) {
+		all := maps.Clone(c.Metadata)
+		if all == nil {
+			all = make(map[string]string, len(m))
+		}
+		maps.Copy(all, m)
+		c.Metadata = all
+	}
+}
+
+// WithCorrelation makes the command part of a conversation. The default is that
+// of the handler that sends it, else the ID of its own commit.
+func WithCorrelation(id string) SendOption { return func(c *Command) { c.Correlation = id } }
+
+// Send sends a command and waits until it is PROCESSED, or as far as an option
+// says. The error says what to do: see the variables of package wow. A
+// *wow.Refusal is the aggregate's decision.
+//
+// When ctx ends before the command began, it never runs. When ctx ends later,
+// the error wraps wow.ErrUnknownOutcome.
+//
+// In a handler, with the handler's ctx, Send holds no worker while it waits. A
+// command to an aggregate whose own handler waits for it is an error at once.
+func (g *Gateway) Send(ctx context.Context, cmd wow.Sendable, opts ...SendOption) (Receipt, error) {
+	r := g.r
+	f := flights.Get().(*flight)
+	if err := f.compose(cmd, opts); err != nil {
+		f.free()
+		return Receipt{}, err
+	}
+	if r.chain == nil {
+		return r.send(ctx, f)
+	}
+	in := f.Command // middleware may keep what it gets
+	f.free()
+	return r.chain(ctx, &in)
+}
+
+// compose fills a command in from its own fields, then from the options.
+func (f *flight) compose(cmd wow.Sendable, opts []SendOption) error {
+	if cmd == nil {
+		return fmt.Errorf("runtime: sending nil: %w", wow.ErrInvalid)
+	}
+	f.Body = cmd
+	f.Target = cmd.WowTarget()
+	if c, ok := cmd.(wow.Requested); ok {
+		f.Request = c.WowRequest()
+	}
+	if c, ok := cmd.(wow.Versioned); ok {
+		f.Expected = c.WowExpected()
+	}
+	for _, o := range opts {
+		o(&f.Command)
+	}
+	return nil
+}
+
+// send carries a composed command to its answer. The flight is gone after it.
+func (r *Runtime) send(ctx context.Context, f *flight) (Receipt, error) {
+	if err := r.enter(ctx, f); err != nil {
+		err = fmt.Errorf("runtime: sending %s to %s: %w", f.Body.WowCommand().Name, f.Target, err)
+		f.free()
+		return Receipt{}, err
+	}
+	var err error
+	if f.cause == nil {
+		err = f.wait(ctx, r.life.dead)
+	} else {
+		err = f.waitInHandler(ctx, r.life.dead)
+	}
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipt, err, wait := f.receipt, f.err, f.await
+	f.free()
+	if err == nil && wait != nil {
+		return wait(ctx, r, receipt)
+	}
+	return receipt, err
+}
+
+// waitInHandler gives the handler's worker away meanwhile.
+func (f *flight) waitInHandler(ctx context.Context, dead <-chan struct{}) error {
+	_, err := executor.Await(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, f.wait(ctx, dead)
+	})
+	return err
+}
+
+// sendThen sends a command and calls then with its answer, once, on whatever
+// goroutine has it; then must not block. An error means that the command was
+// not sent and then is not called.
+func (r *Runtime) sendThen(ctx context.Context, cmd wow.Sendable, then func(Receipt, error), opts ...SendOption) error {
+	f := flights.Get().(*flight)
+	err := f.compose(cmd, opts)
+	if err == nil {
+		f.then = then
+		if err = r.enter(ctx, f); err == nil {
+			return nil
+		}
+		err = fmt.Errorf("runtime: sending %s to %s: %w", cmd.WowCommand().Name, f.Target, err)
+	}
+	f.free()
+	return err
+}
+
+// enter validates a command and puts it into the mailbox of its aggregate.
+func (r *Runtime) enter(ctx context.Context, f *flight) error {
+	f.sender, f.cause = ctx, causeOf(ctx)
+	if err := r.life.enter(f.cause != nil); err != nil {
+		return err
+	}
+	err := r.admit(f)
+	if err == nil {
+		err = f.handler.agg.lane.submit(ctx, f)
+	}
+	if err != nil {
+		r.life.leave()
+	}
+	return err
+}
+
+// submit puts the flight into its mailbox. Outside of handlers a full window
+// makes the sender wait. A command's handler must not wait for room: it holds
+// some itself, and with every place held by one that waits nothing would move.
+func (l *lane) submit(ctx context.Context, f *flight) error {
+	var err error
+	if f.cause != nil && f.cause.target.Aggregate != "" {
+		err = l.in.TrySubmit(f.Target, f)
+	} else {
+		err = l.in.Submit(ctx, f.Target, f)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, executor.ErrStopped):
+		return wow.ErrStopping
+	case errors.Is(err, executor.ErrFull):
+		return fmt.Errorf("%w: the window of %s is full", wow.ErrOverloaded, l.name)
+	}
+	return fmt.Errorf("%w: no room in the window of %s: %w", wow.ErrOverloaded, l.name, err)
+}
