@@ -32,6 +32,9 @@ func (r *Runtime) admit(f *flight) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := f.chain(); err != nil {
+		return err
+	}
 	if f.cause.waitsFor(&f.Target) {
 		return fmt.Errorf("%w: its own handler would wait for it: return events instead, or send it from a saga: %w", wow.ErrInvalid, executor.ErrOwnKey)
 	}

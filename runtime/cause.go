@@ -22,6 +22,7 @@ type cause struct {
 	target      wow.Target        // of a command being decided; else zero
 	parent      *cause            // of the sender, where that waits for this message
 	depth       int               // number of parents
+	chain       int               // what a command adds to the chain of sagas: see chainMax
 }
 
 type causeKey struct{}
@@ -33,13 +34,14 @@ func causeOf(ctx context.Context) *cause {
 }
 
 // withCause returns the context of a consumer's handler: commands sent with it
-// are caused by the message.
-func withCause(ctx context.Context, m *wow.CommitMeta, causation string) context.Context {
+// are caused by the message, and make its chain longer.
+func withCause(ctx context.Context, m *wow.CommitMeta, causation string, chain int) context.Context {
 	return context.WithValue(ctx, causeKey{}, &cause{
 		correlation: m.Correlation,
 		causation:   causation,
 		metadata:    m.Metadata,
 		tenant:      m.Target.Tenant,
+		chain:       chain,
 	})
 }
 

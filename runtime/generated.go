@@ -162,7 +162,10 @@ type Saga struct {
 	Name      string // frozen: "shop.saga.checkout"
 	Functions []Function
 	Sends     []*wow.CommandType // each needs somebody who decides it
-	OnEvent   func(ctx context.Context, in *Recorded, out *Outbox) error
-	OnState   func(ctx context.Context, in *StateRecorded, out *Outbox) error
-	OnRefused func(ctx context.Context, in *RefusedCommand, out *Outbox) error
+	// IgnoreRefused takes the refusal of a command that no function is for as
+	// an outcome like any other; else it parks the message.
+	IgnoreRefused bool
+	OnEvent       func(ctx context.Context, in *Recorded, out *Outbox) error
+	OnState       func(ctx context.Context, in *StateRecorded, out *Outbox) error
+	OnRefused     func(ctx context.Context, in *RefusedCommand, out *Outbox) error
 }

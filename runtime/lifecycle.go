@@ -160,7 +160,7 @@ func (r *Runtime) start(ctx context.Context) error {
 
 // components lists the parts in order of dependency.
 func (r *Runtime) components() []component {
-	return []component{&r.commands}
+	return []component{&r.commands, &r.consumers}
 }
 
 // Quiesce closes the intake: new commands get wow.ErrStopping. Then it waits

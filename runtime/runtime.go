@@ -27,6 +27,8 @@ type Runtime struct {
 	executor *executor.Executor
 	commands commands
 
+	consumers consumers
+
 	life life
 }
 
@@ -35,6 +37,7 @@ type Runtime struct {
 func New(cfg Config) *Runtime {
 	r := &Runtime{cfg: cfg}
 	r.commands.r = r
+	r.consumers.r = r
 	r.chain = r.chained()
 	r.life.init()
 	return r

@@ -1,0 +1,215 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/runtime/store"
+)
+
+// Everything that happens after an append happens here. A consumer is one
+// projection, processor, saga or snapshot writer. It reads the store from its
+// own checkpoint on; nothing is handed to it that it could not read again, so a
+// process that dies after an append loses nothing.
+//
+//	store -> tail -> feed (takes, in order) -> lane -> task (runs the functions) -> watermark -> checkpoint
+//	     \______________/ a feed that lags reads for itself
+//
+// A feed takes commits in order and passes those that no function is for. The
+// others go through the mailbox of their aggregate, or through the only one of
+// a serial consumer. What is finished is noted in any order; the checkpoint is
+// the position below which nothing is missing.
+
+// consumer is one of them at work, over all shards.
+type consumer struct {
+	env    *consumerEnv
+	name   string // keys its checkpoints and parked messages
+	kind   Kind
+	serial bool
+	table  *table
+
+	onEvent func(ctx context.Context, in *Recorded, out *Outbox) error
+	onState func(ctx context.Context, in *StateRecorded, out *Outbox) error
+	saga    *saga                    // delivers the commands; nil for all but sagas
+	due     func(*store.Commit) bool // says which commits matter; nil for all
+
+	lane   *executor.Lane[wow.Target, *task]
+	feeds  []*feed
+	blocks blocks
+	states *stateFolder
+
+	paused   atomic.Bool           // by an operator
+	fenced   atomic.Pointer[error] // somebody else owns the checkpoint: never pull again
+	stopping atomic.Bool           // what fails now is left for the next start
+	left     leftover
+}
+
+// feed is a consumer's place in one shard.
+type feed struct {
+	c     *consumer
+	tail  *tail
+	mark  watermark
+	wake  chan struct{} // holds a token when there may be something to take
+	taken int64         // the last position taken; the feed's own
+	batch [tailBatch]*store.Commit
+	queue []executor.Entry[wow.Target, *task]
+
+	dirty atomic.Bool // the mark has moved since the keeper looked
+	saved int64       // the last checkpoint stored; the keeper's own
+	epoch int64       // under which checkpoints are stored
+}
+
+// run takes commits until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	pause := time.NewTimer(time.Hour)
+	defer pause.Stop()
+	for tries := 0; ctx.Err() == nil; {
+		n, err := f.fetch(ctx)
+		switch {
+		case err != nil:
+			tries++
+			pause.Reset(pauseBefore(tries, readRetry, readRetryMax))
+			await(ctx, pause.C, nil)
+			continue
+		case n == 0:
+			await(ctx, nil, f.wake)
+		default:
+			f.admit(ctx, f.batch[:n])
+		}
+		tries = 0
+	}
+}
+
+// fetch fills the batch with the commits to take next. None means: wait for a
+// token.
+func (f *feed) fetch(ctx context.Context) (int, error) {
+	if f.c.held() {
+		return 0, nil
+	}
+	room := f.mark.room(tailBatch)
+	if room == 0 {
+		return 0, nil
+	}
+	n, kept := f.tail.copyTo(f.batch[:room], f.taken)
+	if kept {
+		return n, nil
+	}
+	commits, err := f.c.env.store.Read(ctx, wow.Position{Shard: f.tail.shard, Seq: f.taken}, room)
+	f.tail.report(ctx, err)
+	return copy(f.batch[:], commits), err
+}
+
+// admit puts commits into their mailboxes and passes those that no function is
+// for. The lane has room for all that the watermark lets in, so it never waits.
+func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
+	f.mark.take(len(commits))
+	passed := f.taken // positions after taken, up to here, are passed together
+	moved := false
+	for _, c := range commits {
+		seq := c.Position.Seq
+		r := f.c.table.wants(c)
+		if r == nil || f.c.due != nil && !f.c.due(c) {
+			passed = seq
+			continue
+		}
+		if passed > f.taken {
+			moved = f.mark.pass(f.taken+1, passed) || moved
+		}
+		f.taken, passed = seq, seq
+		t := newTask(f, c, r)
+		f.queue = append(f.queue, executor.Entry[wow.Target, *task]{Key: f.c.key(c.Target), Msg: t})
+	}
+	if passed > f.taken {
+		moved = f.mark.pass(f.taken+1, passed) || moved
+		f.taken = passed
+	}
+	if moved {
+		f.soil()
+	}
+	// What a stopped lane refuses stays unfinished: the next start takes it again.
+	_, _ = f.c.lane.SubmitBatch(ctx, f.queue)
+	clear(f.queue)
+	f.queue = f.queue[:0]
+	clear(commits)
+}
+
+// finish notes that a commit is handled, or set aside with err.
+func (f *feed) finish(seq int64, err error) {
+	moved, wake := f.mark.finish(seq, err)
+	if moved {
+		f.soil()
+	}
+	if wake {
+		nudge(f.wake)
+	}
+}
+
+// soil tells the keeper that there is a checkpoint to store.
+func (f *feed) soil() {
+	if !f.dirty.Load() && f.dirty.CompareAndSwap(false, true) {
+		nudge(f.c.env.keep)
+	}
+}
+
+// key returns the mailbox for an aggregate.
+func (c *consumer) key(t wow.Target) wow.Target {
+	if c.serial {
+		return wow.Target{}
+	}
+	return t
+}
+
+// held reports whether the consumer takes nothing now.
+func (c *consumer) held() bool { return c.paused.Load() || c.unwell() != nil }
+
+// unwell returns why the consumer takes nothing though nobody paused it, or
+// nil.
+func (c *consumer) unwell() error {
+	if err := c.fenced.Load(); err != nil {
+		return *err
+	}
+	return c.blocks.full()
+}
+
+// rouse has the feeds look again: what held them may be gone.
+func (c *consumer) rouse() {
+	for _, f := range c.feeds {
+		nudge(f.wake)
+	}
+}
+
+// errLeft is the error of a task that was not finished before the end. Its
+// position stays unfinished, so the next start runs it again.
+var errLeft = errors.New("runtime: left for the next start")
+
+// leftover is the mailboxes in which something was left: all that comes later
+// there is left too, or it would overtake.
+type leftover struct {
+	any  atomic.Bool
+	mu   sync.Mutex
+	keys map[wow.Target]bool
+}
+
+func (l *leftover) add(key wow.Target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.keys == nil {
+		l.keys = map[wow.Target]bool{}
+	}
+	l.keys[key] = true
+	l.any.Store(true)
+}
+
+func (l *leftover) has(key wow.Target) bool {
+	if !l.any.Load() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keys[key]
+}

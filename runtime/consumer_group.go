@@ -1,0 +1,231 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/runtime/store"
+)
+
+// checkpointEvery is how often checkpoints are stored while consumers work. A
+// crash repeats about as much.
+const checkpointEvery = 100 * time.Millisecond
+
+// wishRoom is how many wishes of operators a lane takes above its window.
+const wishRoom = 64
+
+// consumerEnv is what consumers need of a runtime.
+type consumerEnv struct {
+	store    store.Store
+	executor *executor.Executor
+	out      *slog.Logger
+	send     func(ctx context.Context, cmd wow.Sendable, request string) error // for sagas
+	keep     chan struct{}                                                     // holds a token when there are checkpoints to store
+	ended    chan struct{}                                                     // closed when consumers have stopped
+}
+
+// consumers is the part of a runtime that runs all consumers.
+type consumers struct {
+	r     *Runtime
+	env   *consumerEnv
+	all   []*consumer
+	tails []*tail // one a shard
+
+	pulling sync.WaitGroup // tails and feeds
+	halt    context.CancelFunc
+	keeping sync.WaitGroup // the keeper
+	rest    context.CancelFunc
+}
+
+// newConsumer returns a consumer without the functions to call.
+func newConsumer(env *consumerEnv, name string, kind Kind, functions []Function) (*consumer, error) {
+	t, err := newTable(name, functions)
+	if name == "" {
+		err = errors.Join(err, fmt.Errorf("a %s has no name", kind))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &consumer{env: env, name: name, kind: kind, table: t, states: newStateFolder(env.store, statesKept)}, nil
+}
+
+// prepare makes the consumers of everything that was registered.
+func (cs *consumers) prepare(ctx context.Context) error {
+	cs.env = &consumerEnv{
+		store:    cs.r.store,
+		executor: cs.r.executor,
+		out:      cs.r.log,
+		send: func(ctx context.Context, cmd wow.Sendable, request string) error {
+			_, err := cs.r.Gateway().Send(ctx, cmd, WithRequest(request))
+			return err
+		},
+		keep:  make(chan struct{}, 1),
+		ended: make(chan struct{}),
+	}
+	if err := cs.build(cs.r.Handlers()); err != nil {
+		return err
+	}
+	return cs.open(ctx)
+}
+
+// open opens a lane for each consumer and puts it where it stood.
+func (cs *consumers) open(ctx context.Context) error {
+	if len(cs.all) == 0 {
+		return nil
+	}
+	for shard := range cs.env.store.Shards() {
+		head, err := cs.env.store.Head(ctx, shard)
+		if err != nil {
+			return fmt.Errorf("consumers: reading the head of shard %d: %w", shard, err)
+		}
+		t := newTail(cs.env.store, shard, cs.env.out)
+		t.start(head.Seq)
+		cs.tails = append(cs.tails, t)
+	}
+	var errs []error
+	for _, c := range cs.all {
+		errs = append(errs, c.open(ctx, cs.tails))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *consumer) open(ctx context.Context, tails []*tail) (err error) {
+	c.lane, err = executor.Open(c.env.executor, executor.LaneConfig[wow.Target, *task]{
+		Name:        c.name,
+		MaxInFlight: markWindow*len(tails) + wishRoom,
+		Done:        c.done,
+	}, c.handle)
+	if err != nil {
+		return err
+	}
+	for _, t := range tails {
+		at, err := c.env.store.Checkpoint(ctx, c.name, t.shard, 0)
+		if err != nil {
+			return fmt.Errorf("consumer %s: reading its checkpoint: %w", c.name, err)
+		}
+		if head := t.head(); at.Position.Seq > head {
+			return fmt.Errorf("consumer %s: its checkpoint %v is above the last commit %d: %w", c.name, at.Position, head, store.ErrAhead)
+		}
+		if err := c.loadBlocks(ctx, t.shard); err != nil {
+			return fmt.Errorf("consumer %s: reading what is parked: %w", c.name, err)
+		}
+		f := &feed{c: c, tail: t, wake: make(chan struct{}, 1), taken: at.Position.Seq, saved: at.Position.Seq, epoch: at.Epoch}
+		f.mark.start(at.Position.Seq)
+		t.attach(f.wake)
+		c.feeds = append(c.feeds, f)
+		c.env.out.Info("consumer starts", "consumer", c.name, "behind", at.Position, "lag", t.head()-at.Position.Seq, "parked", c.blocks.count.Load())
+	}
+	return nil
+}
+
+// start begins to pull.
+func (cs *consumers) start(context.Context) error {
+	var pull, keep context.Context
+	pull, cs.halt = context.WithCancel(context.Background())
+	keep, cs.rest = context.WithCancel(context.Background())
+	for _, c := range cs.all {
+		for _, f := range c.feeds {
+			cs.pulling.Go(func() { f.run(pull) })
+		}
+	}
+	for _, t := range cs.tails {
+		cs.pulling.Go(func() { t.run(pull) })
+	}
+	if len(cs.all) > 0 {
+		cs.keeping.Go(func() { cs.keepCheckpoints(keep) })
+	}
+	return nil
+}
+
+// quiesce stops pulling and waits until what was taken is finished, or left: a
+// function that fails now is not tried again before the next start.
+func (cs *consumers) quiesce(ctx context.Context) error {
+	for _, c := range cs.all {
+		c.stopping.Store(true)
+	}
+	if cs.halt == nil {
+		return nil
+	}
+	cs.halt()
+	cs.pulling.Wait()
+	var errs []error
+	for _, c := range cs.all {
+		if err := c.lane.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("consumer %s: %w", c.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stop stores the last checkpoints and ends every goroutine.
+func (cs *consumers) stop(ctx context.Context) error {
+	if cs.halt == nil {
+		return nil
+	}
+	cs.halt()
+	cs.pulling.Wait()
+	cs.rest()
+	cs.keeping.Wait()
+	close(cs.env.ended)
+	return cs.saveCheckpoints(ctx)
+}
+
+// keepCheckpoints stores checkpoints until ctx ends.
+func (cs *consumers) keepCheckpoints(ctx context.Context) {
+	pause := time.NewTimer(time.Hour)
+	defer pause.Stop()
+	for ctx.Err() == nil {
+		await(ctx, nil, cs.env.keep)
+		pause.Reset(checkpointEvery)
+		await(ctx, pause.C, nil)
+		if err := cs.saveCheckpoints(ctx); err != nil && ctx.Err() == nil {
+			cs.env.out.Error("storing checkpoints failed, trying again", "error", err)
+			nudge(cs.env.keep)
+		}
+	}
+}
+
+// saveCheckpoints stores those that have moved.
+func (cs *consumers) saveCheckpoints(ctx context.Context) error {
+	var errs []error
+	for _, c := range cs.all {
+		for _, f := range c.feeds {
+			if err := f.save(ctx); err != nil {
+				errs = append(errs, fmt.Errorf("consumer %s: storing its checkpoint: %w", c.name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// save stores the feed's checkpoint if it has moved. One that somebody else
+// owns ends the consumer here: its work would be done twice.
+func (f *feed) save(ctx context.Context) error {
+	if !f.dirty.Swap(false) || f.c.fenced.Load() != nil {
+		return nil
+	}
+	at := f.mark.checkpoint()
+	if at == f.saved {
+		return nil
+	}
+	err := f.c.env.store.SaveCheckpoint(ctx, store.Checkpoint{
+		Consumer: f.c.name,
+		Epoch:    f.epoch,
+		Position: wow.Position{Shard: f.tail.shard, Seq: at},
+	})
+	switch {
+	case err == nil:
+		f.saved = at
+	case errors.Is(err, store.ErrEpoch):
+		f.c.fenced.Store(&err)
+	default:
+		f.dirty.Store(true)
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/runtime/store"
+)
+
+// ConsumerStatus is a picture of a consumer, taken while it works.
+type ConsumerStatus struct {
+	Name   string        `json:"name"`
+	Kind   Kind          `json:"kind"`
+	Shards []ShardStatus `json:"shards"`
+	Lag    int64         `json:"lag"`    // commits that it has not finished, over all shards
+	Parked int64         `json:"parked"` // messages set aside
+	Paused bool          `json:"paused"` // by an operator
+	// Unhealthy says why the consumer takes nothing though nobody paused it,
+	// and what to do; it is "" while all is well.
+	Unhealthy string `json:"unhealthy,omitempty"`
+}
+
+// ShardStatus is how far a consumer is in one shard.
+type ShardStatus struct {
+	Position wow.Position `json:"position"` // everything up to here is finished
+	Taken    int64        `json:"taken"`    // the last commit that it has begun with
+	Head     int64        `json:"head"`     // the last commit that there is
+}
+
+// Consumer is a handle on a consumer at work, for operators. It is valid from
+// Start to Stop.
+type Consumer struct{ c *consumer }
+
+// Consumers returns all consumers of the runtime, projections first, each kind
+// in the order of registration. There are none before Start.
+func (r *Runtime) Consumers() []Consumer {
+	all := make([]Consumer, len(r.consumers.all))
+	for i, c := range r.consumers.all {
+		all[i] = Consumer{c}
+	}
+	return all
+}
+
+// Consumer returns the consumer with a name, such as
+// "shop.projection.cart_view".
+func (r *Runtime) Consumer(name string) (Consumer, error) {
+	var names []string
+	for _, c := range r.consumers.all {
+		if c.name == name {
+			return Consumer{c}, nil
+		}
+		names = append(names, c.name)
+	}
+	return Consumer{}, fmt.Errorf("runtime: there is no consumer %q: they are %s: %w", name, strings.Join(names, ", "), wow.ErrInvalid)
+}
+
+// Name returns the consumer's frozen name.
+func (c Consumer) Name() string { return c.c.name }
+
+// Status returns how the consumer stands. It asks the store for its head.
+func (c Consumer) Status(ctx context.Context) (ConsumerStatus, error) {
+	s := ConsumerStatus{Name: c.c.name, Kind: c.c.kind, Parked: c.c.blocks.count.Load(), Paused: c.c.paused.Load()}
+	if err := c.c.unwell(); err != nil {
+		s.Unhealthy = err.Error()
+	}
+	for _, f := range c.c.feeds {
+		head, err := c.c.env.store.Head(ctx, f.tail.shard)
+		if err != nil {
+			return s, fmt.Errorf("runtime: asking for the head of shard %d: %w", f.tail.shard, err)
+		}
+		at, taken := f.mark.progress()
+		s.Shards = append(s.Shards, ShardStatus{Position: wow.Position{Shard: f.tail.shard, Seq: at}, Taken: taken, Head: head.Seq})
+		s.Lag += max(0, head.Seq-at)
+	}
+	return s, nil
+}
+
+// Pause has the consumer take no more commits until Resume. What it has taken
+// it finishes. A restart resumes it.
+func (c Consumer) Pause() { c.c.paused.Store(true) }
+
+// Resume undoes Pause.
+func (c Consumer) Resume() {
+	c.c.paused.Store(false)
+	c.c.rouse()
+}
+
+// Parked lists messages that the consumer has set aside, oldest first, limit of
+// them or a few more, behind a position of its shard. An empty target is every
+// aggregate. A message without a function waits behind an earlier one of its
+// aggregate.
+func (c Consumer) Parked(ctx context.Context, t wow.Target, after wow.Position, limit int) ([]store.Parked, error) {
+	return c.c.env.store.Parked(ctx, c.c.name, t, after, limit)
+}
+
+// Retry runs the parked messages of an aggregate again, in order, before the
+// next live one. It returns when it has come to the end, or to one that fails:
+// those behind it stay parked, and the error says why.
+func (c Consumer) Retry(ctx context.Context, t wow.Target) error {
+	return c.c.grant(ctx, t, retryParked)
+}
+
+// Skip forgets what is parked of one commit: the consumer will never handle it.
+// Those that wait behind it stay parked until they are retried.
+func (c Consumer) Skip(ctx context.Context, t wow.Target, at wow.Position) error {
+	return c.c.grant(ctx, t, skipParked(at))
+}

@@ -1,0 +1,273 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/runtime/store"
+)
+
+// task is one commit on its way through a mailbox of one consumer.
+//
+// Its steps are the functions that the commit is for: those of its events in
+// the order of the events, then those of the state after it in the order of
+// declaration. A step that fails is tried again without those before it; a
+// step that never works is parked, and with it what must wait behind it.
+//
+// A task belongs to its mailbox from admission until the lane calls done.
+type task struct {
+	f      *feed
+	commit *store.Commit
+	route  *route
+	at     int   // the step to run next
+	fails  int   // how often that step has failed
+	doom   *doom // that step is to be parked, and was not yet
+	aside  error // wow.ErrParked once a step was parked
+	wish   *wish // an operator's; then there is no commit
+
+	event Recorded      // of the step that runs: its own copy of the data
+	state StateRecorded // likewise
+	out   Outbox
+}
+
+var tasks = sync.Pool{New: func() any { return new(task) }}
+
+func newTask(f *feed, c *store.Commit, r *route) *task {
+	t := tasks.Get().(*task)
+	t.f, t.commit, t.route = f, c, r
+	return t
+}
+
+func (t *task) free() {
+	*t = task{}
+	tasks.Put(t)
+}
+
+// steps returns how many steps the task has, those without a function
+// included.
+func (t *task) steps() int { return len(t.commit.Events) + len(t.route.states) }
+
+// step returns the function of a step, or nil.
+func (t *task) step(i int) *subscriber {
+	if n := len(t.commit.Events); i >= n {
+		return t.route.states[i-n]
+	}
+	return t.route.events[t.commit.Events[i].Name]
+}
+
+// next moves on to the next step.
+func (t *task) next() { t.at, t.fails = t.at+1, 0 }
+
+// handle runs a task, or goes on with it.
+func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor.Outcome {
+	switch {
+	case t.wish != nil:
+		return executor.Offload(func(ctx context.Context) executor.Outcome {
+			return executor.Done(t.wish.carryOut(ctx, c))
+		})
+	case c.left.has(key):
+		return executor.Done(errLeft)
+	case t.doom != nil:
+		if o, goOn := c.park(ctx, t); !goOn {
+			return o
+		}
+	}
+	for ; t.at < t.steps(); t.next() {
+		s := t.step(t.at)
+		if s == nil {
+			continue
+		}
+		switch c.blocks.look(t.commit, s) {
+		case parked: // by an earlier run of this commit
+			t.aside = wow.ErrParked
+			continue
+		case behind: // another of its aggregate, whatever function that is for
+			t.doom = &doom{}
+		case behindSame: // function's
+			t.doom = &doom{s: s}
+		case free:
+			err := guarded(t.commit.Target, func() error { return c.attempt(ctx, t, s) })
+			if err == nil && t.out.work.run != nil {
+				return executor.Offload(func(ctx context.Context) executor.Outcome { return c.blocking(ctx, t, s) })
+			}
+			if err == nil {
+				err = c.deliver(ctx, t, s)
+			}
+			if err == nil {
+				continue
+			}
+			if o, goOn := c.failed(ctx, t, s, err); !goOn {
+				return o
+			}
+			continue
+		}
+		if o, goOn := c.park(ctx, t); !goOn {
+			return o
+		}
+	}
+	return executor.Done(nil)
+}
+
+// blocking runs what the step's function offloaded. The rest of the steps run
+// in the mailbox again.
+func (c *consumer) blocking(ctx context.Context, t *task, s *subscriber) executor.Outcome {
+	err := guarded(t.commit.Target, func() error { return t.out.work.run(c.caused(ctx, t)) })
+	if err == nil {
+		err = c.deliver(ctx, t, s)
+	}
+	if err != nil {
+		if o, goOn := c.failed(ctx, t, s, err); !goOn {
+			return o
+		}
+	}
+	t.next()
+	return executor.Again(0)
+}
+
+// deliver sends what a saga's function returned.
+func (c *consumer) deliver(ctx context.Context, t *task, s *subscriber) error {
+	if c.saga == nil || len(t.out.commands) == 0 {
+		return nil
+	}
+	return c.saga.deliver(c.caused(ctx, t), t, s)
+}
+
+// runNow runs one step to its end on the calling goroutine.
+func (c *consumer) runNow(ctx context.Context, t *task, s *subscriber) error {
+	err := guarded(t.commit.Target, func() error { return c.attempt(ctx, t, s) })
+	if err == nil && t.out.work.run != nil {
+		err = guarded(t.commit.Target, func() error { return t.out.work.run(c.caused(ctx, t)) })
+	}
+	if err == nil {
+		err = c.deliver(ctx, t, s)
+	}
+	return err
+}
+
+// attempt calls the function of the next step with data of its own.
+func (c *consumer) attempt(ctx context.Context, t *task, s *subscriber) error {
+	t.out = Outbox{}
+	if s.State != nil {
+		return c.attemptState(ctx, t, s)
+	}
+	e := &t.commit.Events[t.at]
+	event, err := decodeEvent(s.Event, e.Codec, e.Data)
+	if err != nil {
+		return undecodable(t.commit, t.at, err)
+	}
+	t.event = Recorded{EventMeta: wow.EventMeta{CommitMeta: commitMeta(t.commit), Index: t.at}, Event: event}
+	return c.onEvent(c.caused(ctx, t), &t.event, &t.out)
+}
+
+func (c *consumer) attemptState(ctx context.Context, t *task, s *subscriber) error {
+	state, err := executor.Await(ctx, func(ctx context.Context) (wow.State, error) {
+		return c.states.after(ctx, s, t.commit)
+	})
+	if err != nil {
+		return err
+	}
+	events, err := s.eventsOf(t.commit)
+	if err != nil {
+		return err
+	}
+	t.state = StateRecorded{CommitMeta: commitMeta(t.commit), State: state, Events: events}
+	return c.onState(c.caused(ctx, t), &t.state, &t.out)
+}
+
+// undecodable is the error of an event that cannot be read: no retry mends it.
+func undecodable(c *store.Commit, index int, err error) error {
+	e := &c.Events[index]
+	return fmt.Errorf("runtime: decoding event %s/%d, %q revision %d of %s: %w (%w)", c.ID, index, e.Name, e.Revision, c.Target, err, wow.Permanent)
+}
+
+// guarded calls f and makes a panic its error.
+func guarded(key wow.Target, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &executor.PanicError{Key: key, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// failed decides about a step that did not work: again, later, or never. It
+// reports whether the task goes on with its next step.
+func (c *consumer) failed(ctx context.Context, t *task, s *subscriber, err error) (o executor.Outcome, goOn bool) {
+	t.fails++
+	final := errors.Is(err, wow.Permanent)
+	if !final && (c.stopping.Load() || ctx.Err() != nil || errors.Is(err, wow.ErrStopping)) {
+		c.left.add(c.key(t.commit.Target))
+		return executor.Done(errLeft), false
+	}
+	if !final && t.fails <= s.tries {
+		c.env.out.Warn("a consumer's function failed, trying again", "consumer", c.name, "function", s.Name,
+			"aggregate", t.commit.Target, "position", t.commit.Position, "attempt", t.fails, "error", err)
+		return executor.Again(pauseBefore(t.fails, s.backoff, max(s.backoff, retryBackoffMax))), false
+	}
+	t.doom = &doom{s: s, cause: err, attempts: t.fails}
+	return c.park(ctx, t)
+}
+
+// done is called by the lane when a task has left its mailbox.
+func (c *consumer) done(key wow.Target, t *task, err error) {
+	if t.wish != nil {
+		t.wish.reply <- err
+		t.free()
+		return
+	}
+	if err != nil && !errors.Is(err, errLeft) {
+		// The executor gave up on the task: a handler called runtime.Goexit, or
+		// the executor itself was closed.
+		err = c.abandon(t, err)
+	}
+	if err == nil {
+		t.f.finish(t.commit.Position.Seq, t.aside)
+	} else {
+		c.left.add(key)
+	}
+	t.free()
+}
+
+// abandon parks a task that the executor ended, or returns errLeft.
+func (c *consumer) abandon(t *task, err error) error {
+	var gone *executor.PanicError
+	if !errors.As(err, &gone) || t.at >= t.steps() {
+		return errLeft
+	}
+	t.doom = &doom{s: t.step(t.at), cause: err, attempts: t.fails + 1}
+	if err := c.storeDoom(context.Background(), t); err != nil {
+		c.env.out.Error("a consumer leaves an aggregate until the next start: parking its message fails",
+			"consumer", c.name, "aggregate", t.commit.Target, "position", t.commit.Position, "error", err)
+		return errLeft
+	}
+	return nil
+}
+
+const (
+	// A function is tried retryMax times more after it failed, the first time
+	// after retryBackoff, then with twice the pause each time, up to
+	// retryBackoffMax or its own backoff if that is longer. Then its message is
+	// parked. Meanwhile its aggregate waits, and nobody else.
+	retryMax        = 8
+	retryBackoff    = 10 * time.Millisecond
+	retryBackoffMax = time.Second
+)
+
+// policy returns how often and after what pause a function is tried again.
+// A negative Max is no retry at all.
+func (r Retry) policy() (tries int, first time.Duration) {
+	tries, first = retryMax, retryBackoff
+	if r.Max != 0 {
+		tries = max(r.Max, 0)
+	}
+	if r.Backoff > 0 {
+		first = r.Backoff
+	}
+	return tries, first
+}

@@ -1,0 +1,143 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/runtime/store"
+)
+
+// WaitFor has Send wait until consumers have finished the commit: all of the
+// stage, or those named, such as "shop.projection.cart_view". So a sender reads
+// its own writes. Several options add up. A no-op has nothing to wait for.
+//
+// The command is PROCESSED whatever comes of the wait: an error of it is a
+// *WaitError, and the receipt stands beside it. A handler cannot wait for
+// consumers: they may be waiting for it.
+func WaitFor(stage Stage, consumers ...string) SendOption {
+	return func(c *Command) {
+		before := c.await
+		c.await = func(ctx context.Context, r *Runtime, receipt Receipt) (Receipt, error) {
+			if before != nil {
+				var err error
+				if receipt, err = before(ctx, r, receipt); err != nil {
+					return receipt, err
+				}
+			}
+			err := r.consumers.waitFor(ctx, receipt.Position, stage, consumers...)
+			if err == nil {
+				receipt.Stage = max(receipt.Stage, stage)
+			}
+			return receipt, err
+		}
+	}
+}
+
+// Wait waits until consumers have finished the commit at a position, as WaitFor
+// does. The position may come from another process.
+func (g *Gateway) Wait(ctx context.Context, at wow.Position, stage Stage, consumers ...string) error {
+	return g.r.consumers.waitFor(ctx, at, stage, consumers...)
+}
+
+// kind returns whose work a stage is.
+func (s Stage) kind() Kind {
+	return [...]Kind{"", "", KindSnapshot, KindProjection, KindProcessor, KindSaga}[s%6]
+}
+
+// WaitError says that a command was processed, but what was waited for did not
+// come about in time, or will not: then it wraps wow.ErrParked.
+type WaitError struct {
+	Stage    Stage
+	Consumer string       // the one that was waited for last
+	Position wow.Position // of the commit, which is stored
+	Err      error
+}
+
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("runtime: waiting until position %v is %s by %s: %v", e.Position, e.Stage, e.Consumer, e.Err)
+}
+
+// Unwrap returns why the wait ended.
+func (e *WaitError) Unwrap() error { return e.Err }
+
+// waitFor waits until the consumers of a stage have finished one commit. One has finished it when its functions have
+// returned, not when its checkpoint is past it; one without a function for the
+// commit counts at once, however far behind it is.
+func (cs *consumers) waitFor(ctx context.Context, at wow.Position, stage Stage, names ...string) error {
+	if stage <= Processed || at.Seq == 0 { // a no-op has no commit to wait for
+		return nil
+	}
+	if causeOf(ctx) != nil {
+		return fmt.Errorf("runtime: waiting for %s in a handler, which consumers may wait for: %w", stage, wow.ErrInvalid)
+	}
+	who, err := cs.named(stage, names)
+	if err != nil || len(who) == 0 {
+		return err
+	}
+	commit, err := cs.commitAt(ctx, at)
+	if err != nil {
+		return &WaitError{stage, who[0].name, at, err}
+	}
+	for _, c := range who {
+		if err := c.wait(ctx, commit); err != nil {
+			return &WaitError{stage, c.name, at, err}
+		}
+	}
+	return nil
+}
+
+// named returns the consumers of a stage, or those of them with certain names.
+func (cs *consumers) named(stage Stage, names []string) (who []*consumer, err error) {
+	for _, c := range cs.all {
+		if c.kind == stage.kind() && (len(names) == 0 || slices.Contains(names, c.name)) {
+			who = append(who, c)
+		}
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(who, func(c *consumer) bool { return c.name == n }) {
+			err = errors.Join(err, fmt.Errorf("runtime: waiting for %q: no %s has this name: %w", n, stage.kind(), wow.ErrInvalid))
+		}
+	}
+	return who, err
+}
+
+// commitAt reads one commit again: a wait needs to know whom it is for.
+func (cs *consumers) commitAt(ctx context.Context, at wow.Position) (*store.Commit, error) {
+	commits, err := cs.env.store.Read(ctx, wow.Position{Shard: at.Shard, Seq: at.Seq - 1}, 1)
+	if err == nil && (len(commits) == 0 || commits[0].Position != at) {
+		err = fmt.Errorf("there is no commit at position %v: %w", at, wow.ErrInvalid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return commits[0], nil
+}
+
+// wait waits until the consumer has finished a commit.
+func (c *consumer) wait(ctx context.Context, commit *store.Commit) error {
+	if c.table.wants(commit) == nil || c.due != nil && !c.due(commit) {
+		return nil
+	}
+	f := c.feeds[commit.Position.Shard]
+	told := make(chan error, 1)
+	if f.mark.watch(commit.Position.Seq, told) {
+		f.tail.kick()
+		select {
+		case err := <-told:
+			return err
+		case <-c.env.ended:
+			f.mark.unwatch(commit.Position.Seq, told)
+			return wow.ErrStopping
+		case <-ctx.Done():
+			f.mark.unwatch(commit.Position.Seq, told)
+			return ctx.Err()
+		}
+	}
+	if c.blocks.has(commit) {
+		return wow.ErrParked
+	}
+	return nil
+}
