@@ -18,7 +18,9 @@ func (l *lane) append(ctx context.Context, f *flight) executor.Outcome {
 	}
 	later, resume := executor.Later(ctx)
 	f.resume = resume
-	c.appends.add(f)
+	if !c.appends.add(f) {
+		return f.fail("appending", wow.ErrStopping)
+	}
 	return later
 }
 
@@ -29,7 +31,7 @@ func (c *commands) commit(batch []*flight) {
 	for i, f := range batch {
 		entries[i] = f.commit
 	}
-	results := c.r.store.Append(context.Background(), entries)
+	results := c.r.store.Append(c.ctx, entries)
 	for i, f := range batch {
 		resume := f.resume // f may be answered, and somebody else's, right after
 		resume.Complete(f.handler.agg.lane.appended(f, results[i]))

@@ -26,8 +26,10 @@ type commands struct {
 	appends *batcher[*flight]
 	settles *batcher[*flight]
 
-	wg      sync.WaitGroup
-	stopped chan struct{}
+	ctx    context.Context // of the store's calls; ends with a forced stop
+	cancel context.CancelFunc
+	quit   chan struct{} // ends the sweeping
+	wg     sync.WaitGroup
 }
 
 // lane is the door to the mailboxes of one bounded context.
@@ -38,7 +40,8 @@ type lane struct {
 }
 
 func (c *commands) prepare(ctx context.Context) error {
-	c.stopped = make(chan struct{})
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.quit = make(chan struct{})
 	c.lanes = map[string]*lane{}
 	c.cache = newCache(c.r.cfg.Cache)
 	if c.newID = c.r.cfg.NewID; c.newID == nil {
@@ -58,11 +61,7 @@ func (c *commands) prepare(ctx context.Context) error {
 	if c.instant == nil {
 		// Every command in a lane may wait for its append: the queue of that
 		// size never fills.
-		queue := c.r.executor.Stats()
-		room := 0
-		for _, l := range queue.Lanes {
-			room += l.Window
-		}
+		room := len(c.lanes) * c.r.cfg.Dispatch.MaxInFlight
 		c.appends = newBatcher(room, c.r.cfg.Commit.Batch, c.r.cfg.Commit.Bytes, func(f *flight) int { return f.bytes })
 		c.settles = newBatcher(room, c.r.cfg.Commit.Batch, 1<<30, func(*flight) int { return 0 })
 	}
@@ -71,7 +70,12 @@ func (c *commands) prepare(ctx context.Context) error {
 
 func (c *commands) open(name string) (*lane, error) {
 	l := &lane{r: c.r, name: name}
-	cfg := executor.LaneConfig[wow.Target, *flight]{Name: "commands of " + name, Done: l.done}
+	cfg := executor.LaneConfig[wow.Target, *flight]{
+		Name:     "commands of " + name,
+		PerKey:   c.r.cfg.PerAggregate,
+		Overflow: c.r.cfg.Dispatch.MaxInFlight,
+		Done:     l.done,
+	}
 	var err error
 	l.in, err = executor.Open(c.r.executor, cfg, l.handle)
 	return l, err
@@ -94,7 +98,7 @@ func (c *commands) sweep() {
 		select {
 		case <-tick.C:
 			c.cache.sweep()
-		case <-c.stopped:
+		case <-c.quit:
 			return
 		}
 	}
@@ -118,12 +122,37 @@ func (c *commands) stop(ctx context.Context) error {
 		c.appends.close()
 		c.settles.close()
 	}
-	if c.stopped != nil {
-		close(c.stopped)
-	}
-	c.wg.Wait()
+	errs = append(errs, c.ended(ctx))
 	return errors.Join(errs...)
 }
+
+// ended waits until the component's goroutines are gone. When ctx ends, it
+// cuts the calls of the store short, and does not wait for one that does not
+// care.
+func (c *commands) ended(ctx context.Context) error {
+	close(c.quit)
+	done := make(chan struct{})
+	go func() {
+		c.wg.Wait()
+		close(done)
+	}()
+	defer c.cancel()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	c.cancel()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(lastWord):
+		return fmt.Errorf("runtime: stopping: the store does not return from an append: %w", context.Cause(ctx))
+	}
+}
+
+// lastWord is how long a forced stop waits for the store to notice.
+const lastWord = 100 * time.Millisecond
 
 // handle takes a command one step further. It is the mailbox: for each
 // aggregate one command at a time, from its first step to its answer.

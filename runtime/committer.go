@@ -7,56 +7,73 @@ import "sync"
 // batches larger instead of senders slower. It waits for nothing else.
 type batcher[T any] struct {
 	queue chan T
+	quit  chan struct{}
+	once  sync.Once
 	most  int         // in a batch
 	bytes int         // in a batch, unless one alone has more
 	size  func(T) int // of one, in bytes
-	once  sync.Once
 }
 
-// newBatcher returns a batcher whose queue holds room entries. add never waits
-// when no more than that can be unfinished at a time.
+// newBatcher returns a batcher whose queue holds room entries: add does not
+// wait when no more than that can be unfinished at a time.
 func newBatcher[T any](room, most, bytes int, size func(T) int) *batcher[T] {
-	return &batcher[T]{queue: make(chan T, max(room, 1)), most: most, bytes: bytes, size: size}
+	return &batcher[T]{queue: make(chan T, max(room, 1)), quit: make(chan struct{}), most: most, bytes: bytes, size: size}
 }
 
-func (b *batcher[T]) add(one T) { b.queue <- one }
+// add hands one in. It reports false after close.
+func (b *batcher[T]) add(one T) bool {
+	select {
+	case <-b.quit:
+		return false
+	default:
+	}
+	select {
+	case b.queue <- one:
+		return true
+	case <-b.quit:
+		return false
+	}
+}
 
-// close ends run once the queue is empty. Nothing may be added after it.
-func (b *batcher[T]) close() { b.once.Do(func() { close(b.queue) }) }
+// close ends run once it has done what was handed in before.
+func (b *batcher[T]) close() { b.once.Do(func() { close(b.quit) }) }
 
 // run calls do with one batch after the other until close.
 func (b *batcher[T]) run(do func(batch []T)) {
 	batch := make([]T, 0, b.most)
-	var held T // taken from the queue, and too large for the batch before
-	have := false
 	for {
-		if !have {
-			first, ok := <-b.queue
-			if !ok {
+		var one T
+		select {
+		case one = <-b.queue:
+		case <-b.quit:
+			select {
+			case one = <-b.queue:
+			default:
 				return
 			}
-			held = first
 		}
-		batch = append(batch[:0], held)
-		have = false
-		for size := b.size(held); len(batch) < b.most && !have; {
-			select {
-			case next, ok := <-b.queue:
-				if !ok {
-					do(batch)
-					return
-				}
-				if size += b.size(next); size > b.bytes {
-					held, have = next, true
-					continue
-				}
-				batch = append(batch, next)
-				continue
-			default:
-			}
-			break
+		for have := true; have; {
+			batch, one, have = b.gather(batch[:0], one)
+			do(batch)
+			clear(batch)
 		}
-		do(batch)
-		clear(batch)
 	}
+}
+
+// gather adds to the first one what waits behind it, up to the bounds. One that
+// would exceed them in bytes is given back: it is the first of the next batch.
+func (b *batcher[T]) gather(batch []T, first T) (_ []T, next T, have bool) {
+	batch = append(batch, first)
+	for size := b.size(first); len(batch) < b.most; {
+		select {
+		case one := <-b.queue:
+			if size += b.size(one); size > b.bytes {
+				return batch, one, true
+			}
+			batch = append(batch, one)
+		default:
+			return batch, next, false
+		}
+	}
+	return batch, next, false
 }

@@ -99,6 +99,8 @@ const (
 // complete fills the defaults in and reports every fault at once.
 func (c Config) complete() (Config, error) {
 	or(&c.Logger, slog.Default())
+	or(&c.Dispatch.MaxInFlight, 256)
+	or(&c.PerAggregate, max(1, c.Dispatch.MaxInFlight/4))
 	or(&c.Cache.Entries, 1<<16)
 	or(&c.Cache.Bytes, 256<<20)
 	or(&c.Cache.Idle, 5*time.Minute)
@@ -125,7 +127,7 @@ func (c Config) complete() (Config, error) {
 			fault("%s = %v: must be more than 0", name, d)
 		}
 	}
-	between("wow.dispatch.per-aggregate", int64(c.PerAggregate), 0, 1<<20)
+	between("wow.dispatch.per-aggregate", int64(c.PerAggregate), 1, int64(max(1, c.Dispatch.MaxInFlight)))
 	between("wow.cache.entries", int64(c.Cache.Entries), 1, maxCacheEntries)
 	between("wow.cache.bytes", c.Cache.Bytes, minCacheBytes, 1<<50)
 	between("wow.commit.batch", int64(c.Commit.Batch), 1, maxBatch)

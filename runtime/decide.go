@@ -36,63 +36,44 @@ func (l *lane) decide(ctx context.Context, f *flight) executor.Outcome {
 	}
 	now := l.r.cfg.Now().UnixMicro()
 	f.Time = time.UnixMicro(max(now, f.cached.decidedAt)).UTC()
-	if refusal := f.expected(); refusal != nil {
-		return l.decided(ctx, f, refusal)
+	f.refusal, f.conflict = nil, nil
+	if err := Admit(f.handler.Command, f.Target, f.cached.version, f.Expected); err != nil {
+		t.end()
+		if errors.Is(err, wow.ErrConflict) {
+			f.conflict, f.step = err, stepSettle
+			return l.settle(ctx, f)
+		}
+		return l.decided(ctx, f, err)
 	}
 	clear(f.out.events)
 	f.out = Decision{events: f.out.events[:0]}
-	call, cancel := f.handler.deadline(t)
-	err := f.handler.agg.Decide(call, f.cached.state, &f.Command, &f.out)
-	work := f.out.work.run
-	if err != nil || work == nil {
-		cancel()
-		t.end()
-		return l.decided(ctx, f, err)
-	}
-	cancel()
-	return executor.Offload(func(ctx context.Context) executor.Outcome {
-		t := &turn{Context: ctx, sender: f.sender, cause: t.cause}
-		defer t.end()
-		call, cancel := f.handler.deadline(t)
-		defer cancel()
-		return l.decided(nil, f, work(call))
+	err := l.ask(t, f, func(ctx context.Context) error {
+		return f.handler.agg.Decide(ctx, f.cached.state, &f.Command, &f.out)
 	})
-}
-
-func nothing() {}
-
-// deadline adds the handler's own time-out, where it declares one.
-func (h *handler) deadline(t *turn) (context.Context, context.CancelFunc) {
-	if h.Timeout <= 0 {
-		return t, nothing
+	if work := f.out.work.run; err == nil && work != nil {
+		return executor.Offload(func(ctx context.Context) executor.Outcome {
+			t := &turn{Context: ctx, sender: f.sender, cause: t.cause}
+			return l.decided(nil, f, l.ask(t, f, work))
+		})
 	}
-	return context.WithTimeout(t, h.Timeout)
+	return l.decided(ctx, f, err)
 }
 
-// expected compares the state with what the command asks for.
-func (f *flight) expected() error {
-	switch version := f.cached.version; {
-	case f.Expected != 0 && f.Expected != version:
-		return errVersion
-	case version == 0 && f.handler.Command.Mode == wow.Exists:
-		return wow.Refuse("not_found", "%s does not exist", f.Target)
-	case version > 0 && f.handler.Command.Mode == wow.Create:
-		return wow.Refuse("already_exists", "%s exists already", f.Target)
+// ask runs a handler, or its blocking part, within its own time-out.
+func (l *lane) ask(t *turn, f *flight, call func(context.Context) error) error {
+	defer t.end()
+	if f.handler.Timeout <= 0 {
+		return call(t)
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(t, f.handler.Timeout)
+	defer cancel()
+	return call(ctx)
 }
-
-// errVersion says that the aggregate is not at the version that the sender
-// expects.
-var errVersion = errors.New("not at the expected version")
 
 // decided goes on with what a handler returned. ctx is nil on the offload
 // pool: the message then returns to its mailbox first.
 func (l *lane) decided(ctx context.Context, f *flight, err error) executor.Outcome {
-	f.refusal = nil
 	switch {
-	case err == errVersion:
-		f.step = stepSettle
 	case err != nil && errors.Is(err, wow.Retryable):
 		return l.again(f, "deciding", err)
 	case err != nil && technical(err):

@@ -24,17 +24,19 @@ type flight struct {
 	cause   *cause               // of the sender's context, if it is a handler
 	then    func(Receipt, error) // gets the answer, where nobody waits for it
 
-	step    step
-	tries   int           // decisions so far
-	cached  *cached       // the state that the decision is made on
-	id      string        // of the commit, kept over all tries
-	out     Decision      // what the handler decided
-	meta    wow.EventMeta // of the event being applied
-	commit  *store.Commit // being appended
-	bytes   int           // of its events
-	refusal *wow.Refusal  // what was decided instead of a commit; nil for a no-op
-	unsure  int64         // when an append first had no answer, microseconds; 0 if none
-	resume  executor.Completion
+	step   step
+	tries  int           // decisions so far
+	cached *cached       // the state that the decision is made on
+	id     string        // of the commit, kept over all tries
+	out    Decision      // what the handler decided
+	meta   wow.EventMeta // of the event being applied
+	commit *store.Commit // being appended
+	bytes  int           // of its events
+	// What was decided instead of a commit; neither is a no-op.
+	refusal  *wow.Refusal
+	conflict error // the sender expects another version
+	unsure   int64 // when an append first had no answer, microseconds; 0 if none
+	resume   executor.Completion
 
 	receipt Receipt // the answer
 	err     error
@@ -70,11 +72,12 @@ var flights = sync.Pool{New: func() any { return &flight{done: make(chan struct{
 
 // free gives the flight back, with nothing of the command left in it.
 func (f *flight) free() {
-	events := f.out.events
+	done, events := f.done, f.out.events
 	clear(events)
-	done := f.done
 	*f = flight{done: done}
-	f.out.events = events[:0]
+	if cap(events) <= 16 {
+		f.out.events = events[:0]
+	}
 	flights.Put(f)
 }
 

@@ -2,11 +2,14 @@ package runtime
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -22,15 +25,33 @@ type idSource struct {
 
 var idSources = sync.Pool{New: func() any { return new(idSource) }}
 
-// newID returns a new UUIDv7.
+// newID returns a new UUIDv7: milliseconds, then in place of rand_a the part of
+// the millisecond, so that IDs of one process are in order, then 62 random bits
+// from Go's own generator (ChaCha8, seeded by the system, one per thread).
 func newID() string {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[0:], tick())
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64()&(1<<62-1)|1<<63)
 	s := idSources.Get().(*idSource)
 	defer idSources.Put(s)
-	id, err := uuid.NewV7FromReader(randomness{})
-	if err != nil {
-		panic(err) // randomness has no errors
-	}
 	return s.format(id)
+}
+
+// lastTick is the time in the newest ID, in 1/4096 milliseconds.
+var lastTick atomic.Int64
+
+// tick returns the first half of a UUIDv7, another one each time.
+func tick() uint64 {
+	now := time.Now()
+	ms := now.UnixMilli()
+	t := ms<<12 | int64(now.Nanosecond())%1_000_000*4096/1_000_000
+	for {
+		last := lastTick.Load()
+		t = max(t, last+1)
+		if lastTick.CompareAndSwap(last, t) {
+			return uint64(t)>>12<<16 | 7<<12 | uint64(t)&0xfff
+		}
+	}
 }
 
 // format returns id as text. What was returned before keeps its bytes: a
@@ -55,21 +76,6 @@ func encodeID(b *[idLength]byte, id uuid.UUID) {
 	hex.Encode(b[19:23], id[8:10])
 	hex.Encode(b[24:36], id[10:16])
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
-}
-
-// randomness reads from Go's own generator, ChaCha8 seeded by the system and
-// one per thread: unguessable, and a fraction of the cost of a system call.
-type randomness struct{}
-
-var _ io.Reader = randomness{}
-
-func (randomness) Read(p []byte) (int, error) {
-	for i := 0; i < len(p); {
-		for v, n := rand.Uint64(), 0; n < 8 && i < len(p); n, i = n+1, i+1 {
-			p[i] = byte(v >> (8 * n))
-		}
-	}
-	return len(p), nil
 }
 
 // derivedID returns a UUIDv8 of SHA-256 over parts. The same parts give the

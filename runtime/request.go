@@ -30,7 +30,9 @@ func (l *lane) settle(ctx context.Context, f *flight) executor.Outcome {
 	}
 	later, resume := executor.Later(ctx)
 	f.resume = resume
-	c.settles.add(f)
+	if !c.settles.add(f) {
+		return f.fail("confirming the decision", wow.ErrStopping)
+	}
 	return later
 }
 
@@ -40,7 +42,7 @@ func (c *commands) confirm(batch []*flight) {
 	for i, f := range batch {
 		decisions[i] = f.settlement()
 	}
-	res, err := c.r.store.Settle(context.Background(), decisions)
+	res, err := c.r.store.Settle(c.ctx, decisions)
 	for i, f := range batch {
 		var one store.Settled
 		if err == nil {
@@ -57,7 +59,7 @@ func (f *flight) settlement() store.Settlement {
 	s := store.Settlement{
 		Target:  f.Target,
 		Version: f.cached.version,
-		Keep:    f.Request != "" && !f.mismatch(),
+		Keep:    f.Request != "" && f.conflict == nil,
 		Outcome: store.Outcome{Kind: store.NoOp, Request: f.Request, Version: f.cached.version, At: f.Time.UnixMicro()},
 	}
 	if f.refusal != nil {
@@ -65,8 +67,6 @@ func (f *flight) settlement() store.Settlement {
 	}
 	return s
 }
-
-func (f *flight) mismatch() bool { return f.Expected != 0 && f.Expected != f.cached.version }
 
 // settled goes on with the store's answer.
 func (l *lane) settled(f *flight, res store.Settled, err error) executor.Outcome {
@@ -83,8 +83,8 @@ func (l *lane) settled(f *flight, res store.Settled, err error) executor.Outcome
 		}
 		f.step = stepDecide
 		return executor.Again(0)
-	case f.mismatch():
-		return f.fail("deciding", fmt.Errorf("%w: %s is at version %d, the sender expects %d", wow.ErrConflict, f.Target, f.cached.version, f.Expected))
+	case f.conflict != nil:
+		return f.fail("deciding", f.conflict)
 	}
 	if f.refusal != nil {
 		f.err = f.refusal

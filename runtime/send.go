@@ -167,6 +167,9 @@ func (r *Runtime) sendThen(ctx context.Context, cmd wow.Sendable, then func(Rece
 // enter validates a command and puts it into the mailbox of its aggregate.
 func (r *Runtime) enter(ctx context.Context, f *flight) error {
 	f.sender, f.cause = ctx, causeOf(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := r.life.enter(f.cause != nil); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func TestAModeThatDoesNotFitIsRefused(t *testing.T) {
 	g := bank(t, Config{})
 	_, err := g.Send(t.Context(), Withdraw{ID: "a", Amount: 1})
 	require.Equal(t, "not_found", wow.Code(err))
-	require.EqualError(t, err, "bank.account/a does not exist")
+	require.EqualError(t, err, "bank.account/a does not exist, and withdraw needs it to")
 	_, err = g.Send(t.Context(), OpenAccount{ID: "a", First: 1})
 	require.NoError(t, err)
 	_, err = g.Send(t.Context(), OpenAccount{ID: "a", First: 1})
