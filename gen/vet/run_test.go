@@ -1,0 +1,75 @@
+package vet
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExamplesAreClean(t *testing.T) {
+	findings, err := Run("../..", "./example/...")
+	require.NoError(t, err)
+	require.Empty(t, findings)
+}
+
+// TestRunReadsWhatItNeeds holds that a run over one package follows calls into
+// the others of its module, and reports only what it was asked for.
+func TestRunReadsWhatItNeeds(t *testing.T) {
+	findings, err := Run("testdata/across")
+	require.NoError(t, err)
+	var codes []string
+	for _, f := range findings {
+		require.Equal(t, "across.go", filepath.Base(f.Pos.Filename))
+		require.NotEmpty(t, f.Wanted)
+		require.NotEmpty(t, f.Found)
+		require.NotEmpty(t, f.Fix)
+		codes = append(codes, f.Code)
+	}
+	require.Equal(t, []string{"blocking", "state", "state", "replay", "blocking"}, codes)
+	require.True(t, slices.IsSortedFunc(findings, compare))
+}
+
+// TestRunSaysWhyItCannot holds that a package that does not compile, or is not
+// there, is an error that says what to do.
+func TestRunSaysWhyItCannot(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("go.mod", "module shop\n\ngo 1.26\n")
+	write("shop.go", "package shop\n\nvar x int = missing\n")
+	_, err := Run(dir)
+	require.ErrorContains(t, err, "run wowgen, then go build")
+	require.ErrorContains(t, err, "shop.go:3:13: undefined: missing")
+	_, err = Run(dir, "./nowhere")
+	require.ErrorContains(t, err, "nowhere")
+}
+
+// TestVetTool holds that go vet can run the analyzer, with facts that go from
+// package to package through files.
+func TestVetTool(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "wowvet.exe")
+	run := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = "../.."
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := run("build", "-o", tool, "./cmd/wowvet")
+	require.NoError(t, err, out)
+	out, err = run("vet", "-vettool="+tool, "./example/...")
+	require.NoError(t, err, out)
+	out, err = run("vet", "-vettool="+tool, "./gen/vet/testdata/across")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 1, exit.ExitCode())
+	require.Regexp(t, `gen/vet/testdata/across/across.go:24:2: Box.Put can block, and holds a worker while it does
+    store.Save\("a"\) .*
+  wanted: a handler that does not wait, is declared blocking, or waits inside wow.Await
+  found: Box.Put -> store.Save -> save \(store.go:\d+\) -> os.WriteFile \(store.go:\d+\)
+  fix: write //wow:blocking above the method, or wrap the call: wow.Await`, out)
+}

@@ -1,0 +1,85 @@
+// Package replay has apply methods that depend on more than their event.
+package replay
+
+import (
+	crand "crypto/rand"
+	"log/slog"
+	"math/rand"
+	randv2 "math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/wowgen/wow"
+)
+
+//wow:aggregate name=timer context=work
+type Timer struct {
+	ID   string `wow:"key"`
+	At   time.Time
+	N    int
+	Home string
+	done chan struct{}
+}
+
+type Set struct {
+	TimerID string `wow:"key"`
+}
+
+type (
+	A struct{ At time.Time }
+	B struct{}
+	C struct{}
+	D struct{}
+	E struct{}
+	F struct{}
+	G struct{}
+	H struct{}
+)
+
+// Set may look at the clock: the event holds what it saw.
+func (t *Timer) Set(cmd Set) (A, *B, *C, *D, *E, *F, []G, []H, error) {
+	return A{At: time.Now()}, nil, nil, nil, nil, nil, nil, nil, nil
+}
+
+func (t *Timer) A(e A) {
+	t.At = time.Now() // want `Timer.A applies an event, but reads the clock(?s:.*)Timer.A -> time.Now(?s:.*)fix: let the command handler find it out`
+}
+
+func (t *Timer) B(e wow.Event[B]) {
+	t.N = rand.Intn(6)    // want `reads random numbers`
+	t.N = randv2.IntN(6)  // want `reads random numbers`
+	t.Home = crand.Text() // want `reads random numbers`
+}
+
+func (t *Timer) C(C) {
+	t.Home = os.Getenv("HOME") // want `Timer.C applies an event, but reads the environment`
+}
+
+func (t *Timer) D(D) {
+	data, _ := os.ReadFile("home") // want `Timer.D applies an event, but waits or does I/O`
+	t.Home = string(data)
+}
+
+func (t *Timer) E(E) {
+	<-t.done // want `waits or does I/O`
+}
+
+func (t *Timer) F(F) {
+	t.N = t.age() // want `reads the clock(?s:.*)Timer.F -> Timer.age -> time.Since \(replay.go:\d+\)`
+}
+
+func (t *Timer) age() int { return int(time.Since(t.At).Hours()) }
+
+// G depends on its event alone.
+func (t *Timer) G(e wow.Event[G]) {
+	t.At = e.Time.Add(time.Hour)
+	t.N = rand.New(rand.NewSource(1)).Intn(6)
+	slog.Info("it happened", "at", t.At)
+}
+
+// H may be declared what it likes: it must not wait either.
+//
+//wow:blocking
+func (t *Timer) H(H) {
+	time.Sleep(1) // want `Timer.H applies an event, but waits or does I/O`
+}
