@@ -60,6 +60,8 @@ type OrderPaid struct {
 }
 
 // Overpaid says how much too much was paid, to be given back.
+//
+//wow:event
 type Overpaid struct {
 	Cents int
 }

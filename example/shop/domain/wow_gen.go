@@ -150,7 +150,7 @@ func (*Cart) WowState() *wow.StateType { return &cartState }
 
 var cartState = wow.StateType{
 	Aggregate: "shop.cart",
-	Revision:  "0",
+	Revision:  "6cd951e05b12",
 	Snapshot:  100,
 	Events: []*wow.EventType{
 		&bulkPriceGrantedEvent,
@@ -173,7 +173,8 @@ var cartState = wow.StateType{
 	},
 }
 
-// applyCart lets an event happen to a cart.
+// applyCart lets an event happen to s. It reports false for one it does not
+// know.
 func applyCart(s *Cart, event wow.DomainEvent, m *wow.EventMeta) bool {
 	switch e := event.(type) {
 	case BulkPriceGranted:
@@ -192,7 +193,7 @@ func applyCart(s *Cart, event wow.DomainEvent, m *wow.EventMeta) bool {
 
 // Aggregate cart: dispatcher.
 
-// cartDispatcher decides the commands of carts.
+// cartDispatcher decides the commands of the aggregate cart.
 type cartDispatcher struct{ cartHandlers *CartHandlers }
 
 // dispatch decides one command. It runs in the cart's mailbox, alone with s.
@@ -237,7 +238,7 @@ func (d *cartDispatcher) offloadAddItem(s *Cart, c AddItem, out *wowrt.Decision)
 }
 
 // cartMailbox is the adapter between a mailbox of the runtime, which knows
-// only that it holds a state, and the dispatcher of carts.
+// only that it holds a state, and the dispatcher of cart.
 func cartMailbox(d *cartDispatcher) wowrt.Aggregate {
 	return wowrt.Aggregate{
 		State: &cartState,
@@ -252,7 +253,7 @@ func cartMailbox(d *cartDispatcher) wowrt.Aggregate {
 	}
 }
 
-// RegisterCart makes r decide the commands of carts.
+// RegisterCart makes r decide the commands of the aggregate cart.
 func RegisterCart(r *wowrt.Runtime, cartHandlers *CartHandlers) {
 	r.AddAggregate(cartMailbox(&cartDispatcher{cartHandlers: cartHandlers}))
 }
@@ -424,7 +425,7 @@ func (*Order) WowState() *wow.StateType { return &orderState }
 
 var orderState = wow.StateType{
 	Aggregate: "shop.order",
-	Revision:  "0",
+	Revision:  "00a5151d83fc",
 	Snapshot:  10,
 	Events: []*wow.EventType{
 		&orderPaidEvent,
@@ -447,7 +448,8 @@ var orderState = wow.StateType{
 	},
 }
 
-// applyOrder lets an event happen to a order.
+// applyOrder lets an event happen to s. It reports false for one it does not
+// know.
 func applyOrder(s *Order, event wow.DomainEvent, m *wow.EventMeta) bool {
 	switch e := event.(type) {
 	case OrderPaid:
@@ -466,7 +468,7 @@ func applyOrder(s *Order, event wow.DomainEvent, m *wow.EventMeta) bool {
 
 // Aggregate order: dispatcher.
 
-// orderDispatcher decides the commands of orders.
+// orderDispatcher decides the commands of the aggregate order.
 type orderDispatcher struct{}
 
 // dispatch decides one command. It runs in the order's mailbox, alone with s.
@@ -499,7 +501,7 @@ func (d *orderDispatcher) dispatch(ctx context.Context, s *Order, in *wowrt.Comm
 }
 
 // orderMailbox is the adapter between a mailbox of the runtime, which knows
-// only that it holds a state, and the dispatcher of orders.
+// only that it holds a state, and the dispatcher of order.
 func orderMailbox(d *orderDispatcher) wowrt.Aggregate {
 	return wowrt.Aggregate{
 		State: &orderState,
@@ -514,7 +516,7 @@ func orderMailbox(d *orderDispatcher) wowrt.Aggregate {
 	}
 }
 
-// RegisterOrder makes r decide the commands of orders.
+// RegisterOrder makes r decide the commands of the aggregate order.
 func RegisterOrder(r *wowrt.Runtime) {
 	r.AddAggregate(orderMailbox(&orderDispatcher{}))
 }
@@ -747,3 +749,5 @@ func checkoutMailbox(d *checkoutDispatcher) wowrt.Saga {
 func RegisterCheckout(r *wowrt.Runtime, checkout Checkout) {
 	r.AddSaga(checkoutMailbox(&checkoutDispatcher{checkout: checkout}))
 }
+
+// wowgen:sum e6ea882f2371011e

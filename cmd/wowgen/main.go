@@ -1,0 +1,19 @@
+// Command wowgen turns annotated Go types, or a wow.yaml, into typed
+// dispatchers. Run wowgen -h for what it can do.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/wowgen/wow/gen/cli"
+)
+
+func main() {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wowgen:", err)
+		os.Exit(cli.Usage)
+	}
+	os.Exit(cli.Main(cli.Env{Dir: dir, Stdout: os.Stdout, Stderr: os.Stderr}, os.Args[1:]))
+}

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"github.com/wowgen/wow/gen/diag"
+	"github.com/wowgen/wow/gen/source"
+	"github.com/wowgen/wow/schema"
+)
+
+// Unit is one package while it is planned.
+type Unit struct {
+	Pkg   *source.Package
+	Model *schema.Package
+
+	declared *schema.Declared
+	found    *diag.List
+
+	types   map[string]map[string]*schema.Decl // by type, then directive
+	methods map[methodKey]map[string]*schema.Decl
+	options map[string]map[string]*schema.Decl // of a command's handler, by command
+	upcasts []*schema.Decl
+
+	roles    map[string]string // type to the directive that gives it a role; "?" when it cannot have it
+	commands map[string]*schema.Command
+	events   map[string]*schema.Event
+	states   map[string]*schema.Aggregate // by the state's type
+	handled  map[methodKey]bool           // methods that are handlers, or were complained about
+	uses     []use                        // what is said about messages of other packages
+
+	// Explained is every method of an annotated type, for explain.
+	Explained []Method
+}
+
+type methodKey struct{ typ, method string }
+
+// Method is what became of a method of an annotated type.
+type Method struct {
+	Type, Name string
+	Role       string // decide, apply, handle, ordinary, ignored
+	Why        string
+	Signature  string
+	Pos        schema.Pos
+}
+
+// plan decides everything that the package alone can decide.
+func (u *Unit) plan() {
+	u.Model = &schema.Package{
+		Path: u.Pkg.Path, Name: u.Pkg.Name, Dir: u.Pkg.Dir,
+		Imports: map[string]string{}, Names: u.Pkg.Names,
+	}
+	u.roles = map[string]string{}
+	u.states = map[string]*schema.Aggregate{}
+	u.handled = map[methodKey]bool{}
+	u.commands = map[string]*schema.Command{}
+	u.events = map[string]*schema.Event{}
+	u.index()
+	u.writeTypes()
+	u.giveRoles()
+	u.aggregates()
+	u.findCommands()
+	u.decides()
+	u.findEvents()
+	u.applies()
+	u.consumers()
+	u.finishCommands()
+	u.finishEvents()
+	u.unused()
+	u.sort()
+}
+
+// index sorts the declarations by what they are about.
+func (u *Unit) index() {
+	u.types = map[string]map[string]*schema.Decl{}
+	u.methods = map[methodKey]map[string]*schema.Decl{}
+	u.options = map[string]map[string]*schema.Decl{}
+	for _, d := range u.declared.Decls {
+		name := d.Directive.Name
+		t := d.Target
+		switch {
+		case t.Command != "":
+			put(u.options, t.Command, name, d)
+		case t.Method != "":
+			put(u.methods, methodKey{t.Type, t.Method}, name, d)
+		case t.Func != "":
+			u.upcasts = append(u.upcasts, d)
+		case t.Type != "":
+			put(u.types, t.Type, name, d)
+		default:
+			u.Model.Context = d.Arg("name")
+		}
+	}
+}
+
+func put[K comparable](m map[K]map[string]*schema.Decl, key K, name string, d *schema.Decl) {
+	if m[key] == nil {
+		m[key] = map[string]*schema.Decl{}
+	}
+	m[key][name] = d
+}
+
+// decl returns a declaration about a type, or nil.
+func (u *Unit) decl(typ, directive string) *schema.Decl { return u.types[typ][directive] }
+
+// method finds a method by the type that declares it.
+func (u *Unit) method(key methodKey) *source.Method {
+	for _, m := range u.Pkg.Methods[key.typ] {
+		if m.Name == key.method {
+			return m
+		}
+	}
+	if t := u.Pkg.Types[key.typ]; t != nil {
+		for _, m := range t.Methods {
+			if m.Name == key.method {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+func (u *Unit) report(pos schema.Pos, d diag.Diagnostic) {
+	d.Pos = pos
+	u.found.Add(d)
+}
+
+func (u *Unit) warn(pos schema.Pos, d diag.Diagnostic) {
+	d.Pos = pos
+	u.found.Warn(d)
+}

@@ -1,0 +1,78 @@
+package scan
+
+import (
+	"go/ast"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/wowgen/wow/gen/diag"
+	"github.com/wowgen/wow/schema"
+)
+
+func quoted(s string) string { return strconv.Quote(s) }
+
+// Near misses are comments that were meant as directives and are none, to Go
+// as to us. gofmt moves a space into them, which makes them prose for ever.
+// Only known words count, and only at the start of a line: a sentence about
+// wow: events must not become an error.
+var (
+	tight = regexp.MustCompile(`^//[ \t]?\+?(?i:wow)[ \t]*:[ \t]*([A-Za-z]+)`) // one blank at most before the tool
+	loose = regexp.MustCompile(`^//\+?(?i:wow)[ \t.\-/]+([A-Za-z]+)`)          // no colon
+	block = regexp.MustCompile(`^[ \t*]*(?i:wow):([A-Za-z]+)`)                 // in a /* comment
+)
+
+func (s *goScanner) nearMiss(group *ast.CommentGroup, c *ast.Comment) {
+	if s.insideFunction(c) {
+		return
+	}
+	text := strings.TrimRight(c.Text, "\r\n")
+	if body, ok := strings.CutPrefix(text, "/*"); ok {
+		for line := range strings.Lines(body) {
+			if m := block.FindStringSubmatch(line); m != nil {
+				s.missed(c, m[1], "a directive in a /* comment is ignored by Go tools and by wowgen")
+				return
+			}
+		}
+		return
+	}
+	if m := tight.FindStringSubmatch(text); m != nil {
+		spaced := strings.HasPrefix(text, "// ") || strings.HasPrefix(text, "//\t")
+		afterColon := text[strings.IndexByte(text, ':')+1:]
+		if spaced && (afterColon == "" || afterColon[0] == ' ' || afterColon[0] == '\t') {
+			return // "// wow: …" is how a sentence begins
+		}
+		s.missed(c, m[1], "this comment is not a directive")
+		return
+	}
+	if m := loose.FindStringSubmatch(text); m != nil {
+		s.missed(c, m[1], "this comment is not a directive")
+	}
+}
+
+func (s *goScanner) missed(c *ast.Comment, word, message string) {
+	name := strings.ToLower(word)
+	if _, known := schema.Lookup(name); !known {
+		return
+	}
+	s.found.Add(diag.Diagnostic{
+		Pos: s.file.Pos(c.Slash), Code: "near-miss", Message: message,
+		Wanted: "//wow:" + name + " with no space before or after wow:, all in lower case",
+		Found:  strings.TrimSpace(firstLine(c.Text)), Fix: "write //wow:" + name, See: name,
+	})
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// insideFunction tells whether a comment stands in a function's body.
+func (s *goScanner) insideFunction(c *ast.Comment) bool {
+	for _, decl := range s.file.AST.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil && fn.Body.Pos() < c.Pos() && c.End() <= fn.Body.End() {
+			return true
+		}
+	}
+	return false
+}
