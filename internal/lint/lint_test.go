@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"schema":          {},
 	"templates":       {},
 	"gen": {"schema", "templates", "gen/...", "internal/...",
-		"github.com/dave/jennifer/...", "gopkg.in/yaml.v3", "golang.org/x/tools/..."},
+		"github.com/dave/jennifer/...", "github.com/rogpeppe/go-internal/diff", "golang.org/x/mod/...", "gopkg.in/yaml.v3", "golang.org/x/tools/..."},
 	"cmd":     {"gen/...", "runtime/...", "schema", "."},
 	"example": {".", "runtime/...", "example/..."},
 }
