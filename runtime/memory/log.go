@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,36 +58,6 @@ func (l *log) read(after int64, limit int) []*store.Commit {
 	return (*l.pieces.Load())[after/chunkSize][at:end:end]
 }
 
-// bell wakes those who wait for the log to grow. An append pays one atomic
-// load when nobody waits.
-type bell struct {
-	waiting atomic.Int32
-	mu      sync.Mutex
-	rung    chan struct{} // closed by the next ring; nil until somebody waits
-}
-
-// listen returns a channel that the next ring closes.
-func (b *bell) listen() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.rung == nil {
-		b.rung = make(chan struct{})
-	}
-	return b.rung
-}
-
-func (b *bell) ring() {
-	if b.waiting.Load() == 0 {
-		return
-	}
-	b.mu.Lock()
-	if b.rung != nil {
-		close(b.rung)
-		b.rung = nil
-	}
-	b.mu.Unlock()
-}
-
 // Append implements store.Log.
 func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Result {
 	results := make([]store.Result, len(entries))
@@ -118,7 +87,7 @@ func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Res
 	s.log.publish()
 	s.mu.Unlock()
 
-	s.bell.ring()
+	s.bell.Ring()
 	return results
 }
 
@@ -251,27 +220,11 @@ func (s *Store) Head(ctx context.Context, shard int32) (wow.Position, error) {
 }
 
 // Wait implements store.Log.
-//
-// The second look at the log is what prevents a lost wake-up: whoever appends
-// after it sees that somebody waits and closes the channel taken before it.
 func (s *Store) Wait(ctx context.Context, after wow.Position) error {
 	if err := checkShard(after.Shard); err != nil {
 		return err
 	}
-	if err := s.usable(ctx); err != nil || s.log.head.Load() > after.Seq {
-		return err
-	}
-	s.bell.waiting.Add(1)
-	defer s.bell.waiting.Add(-1)
-	for {
-		rung := s.bell.listen()
-		if err := s.usable(ctx); err != nil || s.log.head.Load() > after.Seq {
-			return err
-		}
-		select {
-		case <-rung:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return s.bell.Wait(ctx, func() (bool, error) {
+		return s.log.head.Load() > after.Seq, s.usable(ctx)
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/internal/bell"
 	"github.com/wowgen/wow/runtime/store"
 )
 
@@ -28,7 +29,7 @@ type Store struct {
 	id     string
 	seed   maphash.Seed
 	log    log
-	bell   bell
+	bell   bell.Bell
 	closed atomic.Bool
 
 	mu       sync.Mutex // guards what follows, and writing to log
@@ -59,12 +60,15 @@ func (s *Store) ID() string { return s.id }
 // Shards implements store.Log: there is one.
 func (s *Store) Shards() int32 { return 1 }
 
+// Sole implements store.Log: nobody else can reach it.
+func (s *Store) Sole() bool { return true }
+
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.mu.Lock() // an append is either whole before this, or refused
 	s.closed.Store(true)
 	s.mu.Unlock()
-	s.bell.ring()
+	s.bell.Ring()
 	return nil
 }
 

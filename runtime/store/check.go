@@ -20,6 +20,8 @@ const (
 	MaxID        = 256 // bytes of Target.ID, and of commit, request and trace IDs
 	MaxName      = 256 // bytes of an event's name, a consumer's or a function's
 
+	MaxRevision = 1<<31 - 1
+
 	MaxMetadata      = 64       // entries
 	MaxMetadataBytes = 16 << 10 // of all keys and values
 
@@ -93,6 +95,10 @@ func CheckContent(c *Commit) error {
 		e := &c.Events[i]
 		if e.Name == "" {
 			return fmt.Errorf("store: event %d of commit %s of %s has no name: %w", i, c.ID, c.Target, wow.ErrInvalid)
+		}
+		if e.Revision < 0 || e.Revision > MaxRevision {
+			return fmt.Errorf("store: event %q of commit %s of %s has revision %d, the limits are 0 and %d: %w",
+				e.Name, c.ID, c.Target, e.Revision, MaxRevision, wow.ErrInvalid)
 		}
 		if err := checkKey("event name", e.Name, MaxName); err != nil {
 			return fmt.Errorf("%w (in a commit of %s)", err, c.Target)

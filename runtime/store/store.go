@@ -51,6 +51,10 @@ type Log interface {
 	// Shards returns how many shards the store has; it never changes.
 	Shards() int32
 
+	// Sole reports whether nobody but the owner of this value can append: what
+	// it has read of an aggregate stays true until it appends itself.
+	Sole() bool
+
 	// Append stores commits and answers for each entry, in the same order.
 	// Entries of one aggregate form a chain: after the first that is not
 	// stored, the rest of them fail with ErrChain. The store may keep the
