@@ -105,7 +105,7 @@ func (s *Store) AppendOne(c *store.Commit) (r store.Result) {
 	s.log.publish()
 	s.mu.Unlock()
 
-	s.bell.ring()
+	s.bell.Ring()
 	return r
 }
 

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(testing.TB) store.Store { return memory.New() }
 
 func TestContract(t *testing.T) { storetest.Run(t, open, storetest.Options{}) }
+
+// single has every batch of one go the short way.
+type single struct{ *memory.Store }
+
+func (s single) Append(ctx context.Context, entries []*store.Commit) []store.Result {
+	if len(entries) == 1 && ctx.Err() == nil {
+		return []store.Result{s.AppendOne(entries[0])}
+	}
+	return s.Store.Append(ctx, entries)
+}
+
+func TestContractOfAppendOne(t *testing.T) {
+	storetest.Run(t, func(testing.TB) store.Store { return single{memory.New()} }, storetest.Options{Load: 0.2})
+}
 
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, open) }
 
