@@ -147,7 +147,7 @@ var (
 	notedEvent     = eventType[Noted]("noted")
 
 	accountState = wow.StateType{
-		Aggregate: "bank.account", Revision: "1", Snapshot: 100,
+		Aggregate: "bank.account", Revision: "1",
 		Events: []*wow.EventType{&depositedEvent, &withdrawnEvent, &taggedEvent, &brokenEvent, &notedEvent},
 		New:    func(t wow.Target) wow.State { return &Account{ID: t.ID} },
 		Decode: func(decode wow.Unmarshal, data []byte) (wow.State, error) {
