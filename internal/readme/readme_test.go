@@ -41,6 +41,31 @@ func TestReadmeExampleRuns(t *testing.T) {
 	require.Equal(t, want, run(t, dir, "go", "run", "."))
 }
 
+// TestGuaranteesNameTestsThatExist keeps the README's table from naming a test
+// that was renamed or removed.
+func TestGuaranteesNameTestsThatExist(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(readme), -1)
+	require.NotEmpty(t, named)
+
+	var tests strings.Builder
+	err = filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		tests.Write(text)
+		return err
+	})
+	require.NoError(t, err)
+	for _, n := range named {
+		if !strings.Contains(tests.String(), "func "+n[1]+"(t *testing.T)") {
+			t.Errorf("README.md names %s, which no test file has", n[1])
+		}
+	}
+}
+
 // module makes dir a module that uses this checkout of the project.
 func module(t *testing.T, dir string) {
 	t.Helper()
