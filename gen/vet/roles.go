@@ -111,7 +111,7 @@ func (m *model) readType(spec *ast.TypeSpec, decl *ast.GenDecl) {
 	if !decl.Lparen.IsValid() {
 		docs = append(docs, decl.Doc)
 	}
-	n := named(obj.Type())
+	n := named(obj.Type()).Origin()
 	for name, k := range map[string]kind{
 		"aggregate": stateKind, "handler": handlerKind, "blocking": blockingKind,
 		"processor": consumerKind, "projection": consumerKind, "saga": sagaKind,
@@ -128,7 +128,7 @@ func (m *model) readType(spec *ast.TypeSpec, decl *ast.GenDecl) {
 func (m *model) eventParams(fn *types.Func) {
 	for v := range fn.Signature().Params().Variables() {
 		if e := wrapped(v.Type(), "Event"); e != nil {
-			m.events[e] = true
+			m.events[e.Origin()] = true
 		}
 	}
 }
@@ -149,6 +149,7 @@ func (m *model) readOutput(file *ast.File) {
 			}
 			if sel, ok := n.(*ast.SelectorExpr); ok {
 				if fn, ok := m.pass.TypesInfo.Uses[sel.Sel].(*types.Func); ok && fn.Pkg() == m.pass.Pkg && fn.Signature().Recv() != nil {
+					fn = fn.Origin()
 					m.calls[fn] = m.calls[fn] || offloaded
 				}
 			}
@@ -164,7 +165,7 @@ func (m *model) markStates() {
 	for _, name := range scope.Names() {
 		if obj, ok := scope.Lookup(name).(*types.TypeName); ok && !obj.IsAlias() {
 			if n := named(obj.Type()); n != nil && marked(n, "WowState") {
-				m.types[n] |= stateKind
+				m.types[n.Origin()] |= stateKind
 			}
 		}
 	}
@@ -179,30 +180,36 @@ func (m *model) find(roles ...role) {
 	scope := m.pass.Pkg.Scope()
 	for _, name := range scope.Names() {
 		obj, ok := scope.Lookup(name).(*types.TypeName)
-		if !ok || obj.IsAlias() {
+		if !ok {
 			continue
 		}
+		// An alias may stand for an instance of a generic type.
 		n := named(obj.Type())
-		if n == nil || n.TypeParams().Len() > 0 || types.IsInterface(n) {
+		if n == nil || n.TypeParams().Len() > n.TypeArgs().Len() || types.IsInterface(n) {
 			continue
 		}
+		k := m.types[n.Origin()]
 		for _, sel := range typeutil.IntuitiveMethodSet(n, nil) {
-			fn, ok := sel.Obj().(*types.Func)
-			if !ok || seen[fn] || m.decls[fn] == nil || directed("ignore", m.decls[fn].Doc) {
+			method, ok := sel.Obj().(*types.Func)
+			if !ok {
 				continue
 			}
-			k := m.types[n]
+			fn := method.Origin()
+			if seen[fn] || m.decls[fn] == nil || directed("ignore", m.decls[fn].Doc) {
+				continue
+			}
 			offload, called := m.calls[fn]
+			k := k
 			if k&^blockingKind == 0 && called {
 				k |= handlerKind | consumerKind | sagaKind
 			}
-			r, state := m.classify(k, fn.Signature())
+			r, state := m.classify(k, method.Signature())
 			if !slices.Contains(roles, r) {
 				continue
 			}
 			seen[fn] = true
 			m.handlers = append(m.handlers, &handler{
-				name: n.Obj().Name() + "." + fn.Name(), role: r, fn: fn, decl: m.decls[fn], state: state,
+				name: obj.Name() + "." + fn.Name(), role: r, fn: fn, decl: m.decls[fn], state: state,
 				declared: k&blockingKind != 0 || directed("blocking", m.decls[fn].Doc),
 				called:   called, offload: offload,
 			})
@@ -229,7 +236,7 @@ func (m *model) classify(k kind, sig *types.Signature) (r role, state int) {
 	case sig.Variadic():
 	case k&stateKind != 0 && len(params) == 1 && m.command(params[0]) && m.decision(results):
 		return decide, 0
-	case k&handlerKind != 0 && len(params) == 2 && m.types[pointee(params[0])]&stateKind != 0 && m.command(params[1]) && m.decision(results):
+	case k&handlerKind != 0 && len(params) == 2 && m.kindOf(pointee(params[0]))&stateKind != 0 && m.command(params[1]) && m.decision(results):
 		return decide, first
 	case k&stateKind != 0 && len(params) == 1 && m.event(params[0]) && len(results) == 0:
 		return apply, -1
@@ -239,6 +246,13 @@ func (m *model) classify(k kind, sig *types.Signature) (r role, state int) {
 		return saga, -1
 	}
 	return "", -1
+}
+
+func (m *model) kindOf(n *types.Named) kind {
+	if n == nil {
+		return 0
+	}
+	return m.types[n.Origin()]
 }
 
 // command tells whether t is a declared command, plain or wrapped.
@@ -251,7 +265,7 @@ func (m *model) command(t types.Type) bool {
 }
 
 func (m *model) isCommand(n *types.Named) bool {
-	return n != nil && (m.commands[n] || marked(n, "WowCommand") || m.types[n]&stateKind == 0 && keyed(n))
+	return n != nil && (m.commands[n.Origin()] || marked(n, "WowCommand") || m.kindOf(n)&stateKind == 0 && keyed(n))
 }
 
 // event tells whether t is a declared event, plain or wrapped.
@@ -260,7 +274,7 @@ func (m *model) event(t types.Type) bool {
 		return true
 	}
 	n := named(t)
-	return n != nil && (m.events[n] || marked(n, "WowEvent"))
+	return n != nil && (m.events[n.Origin()] || marked(n, "WowEvent"))
 }
 
 // incoming tells whether a consumer may take t.
@@ -278,7 +292,7 @@ func (m *model) decision(results []types.Type) bool {
 			continue
 		}
 		n := message(t)
-		if n == nil || m.isCommand(n) || m.types[n]&stateKind != 0 {
+		if n == nil || m.isCommand(n) || m.kindOf(n)&stateKind != 0 {
 			return false
 		}
 		if _, ok := n.Underlying().(*types.Struct); !ok {
@@ -287,7 +301,7 @@ func (m *model) decision(results []types.Type) bool {
 		events = append(events, n)
 	}
 	for _, n := range events {
-		m.events[n] = true
+		m.events[n.Origin()] = true
 	}
 	return len(results) > 0 && !isError(results[0])
 }

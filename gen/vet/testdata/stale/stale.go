@@ -78,3 +78,14 @@ type Undo struct{}
 func (Undo) OnAdded(e wow.Event[Added]) (*Drop, error) { return nil, nil }
 
 func (Undo) OnDropRefused(r wow.Refused[Drop]) Add { return Add{} } // want `Undo.OnDropRefused never runs`
+
+type tally[T any] struct{ n T }
+
+func (t *tally[T]) OnAdded(e wow.Event[Added]) {}
+
+func (t *tally[T]) OnCleared(e wow.Event[Cleared]) {} // want `Tally.OnCleared never runs`
+
+// Tally is an instance, which has what it needs of a type.
+//
+//wow:projection name=tally context=shop
+type Tally = tally[int]

@@ -7,4 +7,5 @@ func output(c *Cart, e Added) {
 	c.Add(Add{})
 	Log{}.OnAdded(e)
 	_ = Undo.OnAdded
+	_ = (*Tally).OnAdded
 }
