@@ -5,20 +5,21 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+
+	"github.com/wowgen/wow/gen/diag"
 )
 
-// Analyzer reports what handlers must not do. Its result is the []Finding of
-// the package, sorted by position.
+// Analyzer reports what handlers must not do. Its result is the
+// []diag.Diagnostic of the package, sorted by position.
 var Analyzer = &analysis.Analyzer{
 	Name:       "wow",
 	Doc:        "report handlers that block, change state while deciding, or cannot be replayed",
 	URL:        "https://pkg.go.dev/github.com/wowgen/wow/gen/vet",
 	Run:        run,
-	ResultType: reflect.TypeFor[[]Finding](),
+	ResultType: reflect.TypeFor[[]diag.Diagnostic](),
 	FactTypes:  []analysis.Fact{(*summary)(nil)},
 }
 
@@ -27,12 +28,12 @@ type vetting struct {
 	*model
 	flow     *flow
 	orders   map[*types.Func][]unsorted // computed on demand
-	findings []Finding
+	findings diag.List
 }
 
 func run(pass *analysis.Pass) (any, error) {
 	if !concerns(pass) {
-		return []Finding(nil), nil
+		return []diag.Diagnostic(nil), nil
 	}
 	v := &vetting{model: newModel(pass), flow: newFlow(pass)}
 	v.flow.export()
@@ -52,8 +53,7 @@ func run(pass *analysis.Pass) (any, error) {
 		v.checkContext(h)
 	}
 	v.checkOutput()
-	slices.SortFunc(v.findings, compare)
-	return v.findings, nil
+	return v.findings.Sorted(), nil
 }
 
 // concerns tells whether a package can hold handlers or what they call: it is
@@ -92,8 +92,8 @@ func (v *vetting) checkEffects(h *handler, sites []site) {
 			if s.effect == waits {
 				what = "waits or does I/O"
 			}
-			v.report(at, Finding{
-				Code:    "replay",
+			v.report(at, diag.Diagnostic{
+				Code:    "not-replayable",
 				Message: h.name + " applies an event, but " + what,
 				Wanted:  "an apply method that depends on the state and the event alone: it runs again on every replay, and must come to the same",
 				Found:   trail(h.name, s.chain),
@@ -101,8 +101,8 @@ func (v *vetting) checkEffects(h *handler, sites []site) {
 			})
 		case s.effect == waits && !h.blocking() && !waited:
 			waited = true // the fix is the same for all places
-			v.report(at, Finding{
-				Code:    "blocking",
+			v.report(at, diag.Diagnostic{
+				Code:    "blocks",
 				Message: h.name + " can block, and holds a worker while it does",
 				Wanted:  "a handler that does not wait, is declared blocking, or waits inside wow.Await",
 				Found:   trail(h.name, s.chain),
@@ -118,8 +118,8 @@ func (v *vetting) checkState(h *handler, sites []site) {
 		if s.params&(1<<h.state) == 0 {
 			continue
 		}
-		v.report(nodeAt(v.pass, s.pos, h.decl.Name), Finding{
-			Code:    "state",
+		v.report(nodeAt(v.pass, s.pos, h.decl.Name), diag.Diagnostic{
+			Code:    "state-changed",
 			Message: h.name + " decides, but changes the state: " + end(s.chain),
 			Wanted:  "a decision that leaves the state as it is: only events change it, when they are applied, and a decision may be made again",
 			Found:   trail(h.name, s.chain),
@@ -132,7 +132,7 @@ func (v *vetting) checkState(h *handler, sites []site) {
 // the output is older than they are.
 func (v *vetting) checkOutput() {
 	for _, h := range v.handlers {
-		f := Finding{Code: "stale", Fix: "run wowgen, and commit what it writes"}
+		f := diag.Diagnostic{Code: "stale-handler", Fix: "run wowgen, and commit what it writes"}
 		switch {
 		case !v.output:
 			f.Message = h.name + " never runs: the package has no generated code"

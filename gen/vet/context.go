@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+
+	"github.com/wowgen/wow/gen/diag"
 )
 
 // checkContext reports context.Background and context.TODO in a handler that
@@ -52,8 +54,8 @@ func (v *vetting) walkContext(h *handler, body ast.Node, ctx *types.Var) {
 }
 
 func (v *vetting) reportContext(h *handler, call *ast.CallExpr, name string, ctx *types.Var) {
-	f := Finding{
-		Code:    "context",
+	f := diag.Diagnostic{
+		Code:    "context-dropped",
 		Message: h.name + " does not pass its context on: what it calls outlives a timeout and a stop",
 		Wanted:  "the context that the handler was given, or one derived from it (context.WithoutCancel, where it has to outlive the handler)",
 		Found:   "context." + name + "()",

@@ -4,15 +4,16 @@
 // made again, and an event is applied again on every replay. So the analyzer
 // reports, each with the chain of calls that leads there:
 //
-//   - blocking: a handler that waits, neither declared //wow:blocking nor
-//     inside wow.Await;
-//   - state: a command handler that changes the state it decides about;
-//   - replay: an apply method that waits or does I/O, or reads the clock,
-//     random numbers or the environment;
-//   - order: the order of a map that reaches the events or commands returned;
-//   - context: context.Background in a handler that was given a context;
-//   - stale: a handler that the output does not call, or calls otherwise than
-//     it is declared.
+//   - blocks: a handler that waits, neither declared //wow:blocking nor inside
+//     wow.Await;
+//   - state-changed: a command handler that changes the state it decides about;
+//   - not-replayable: an apply method that waits or does I/O, or reads the
+//     clock, random numbers or the environment;
+//   - map-order: the order of a map that reaches the events or commands
+//     returned;
+//   - context-dropped: context.Background in a handler that was given a context;
+//   - stale-handler: a handler that the output does not call, or calls otherwise
+//     than it is declared.
 //
 // It would rather miss something than be wrong: what a function value or an
 // interface of the user's does is not known, nor what happens in other modules

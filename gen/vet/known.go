@@ -3,6 +3,7 @@ package vet
 import (
 	"go/types"
 	"strings"
+	"sync"
 )
 
 // effect is what a call does besides computing. The text completes the
@@ -16,10 +17,13 @@ const (
 	environment effect = "reads the environment"
 )
 
-// known lists what is known of functions elsewhere: package path, effect,
-// names. Methods are written Type.Name; a star at the end stands for any rest.
-// What is not listed is taken to do nothing.
-var known = parseKnown(`
+// known is the table, by package path.
+var known = sync.OnceValue(func() map[string][]row { return parseKnown(table) })
+
+// table lists what is known of functions elsewhere: package path, effect,
+// names. Methods are written Type.Name; a star stands for any rest, or any
+// beginning. What is not listed is taken to do nothing.
+const table = `
 time  waits  Sleep
 time  clock  Now Since Until
 
@@ -80,7 +84,7 @@ strings  calls  *Func Map
 bytes  calls  *Func Map
 sync  calls  Once.Do Map.Range
 path/filepath  calls  Walk WalkDir
-`)
+`
 
 // row is one line of the table.
 type row struct {
@@ -134,7 +138,7 @@ func lookup(fn *types.Func) (e effect, writes int, calls bool) {
 	if fn == nil || fn.Pkg() == nil {
 		return
 	}
-	rows := known[fn.Pkg().Path()]
+	rows := known()[fn.Pkg().Path()]
 	if rows == nil {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/wowgen/wow/gen/diag"
 )
 
 // checkOrder reports loops over maps whose order reaches what a handler
@@ -16,8 +18,8 @@ func (v *vetting) checkOrder(h *handler) {
 		what, why = "commands", "the IDs by which each takes effect once count them"
 	}
 	for _, s := range v.unordered(h.fn) {
-		v.report(s.at, Finding{
-			Code:    "order",
+		v.report(s.at, diag.Diagnostic{
+			Code:    "map-order",
 			Message: h.name + " returns " + what + " in the order of a map, which differs from run to run",
 			Wanted:  what + " in an order that follows from the input: " + why,
 			Found:   trail(h.name, s.chain),

@@ -2,41 +2,38 @@ package vet
 
 import (
 	"bytes"
-	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/wowgen/wow/gen/diag"
+	"github.com/wowgen/wow/schema"
 )
 
-// Finding is one report, in the parts that all diagnostics of wowgen have.
-type Finding struct {
-	Pos     token.Position
-	Code    string // blocking, state, replay, order, context or stale
-	Message string
-	Wanted  string
-	Found   string
-	Fix     string
-}
-
 // report adds a finding about a node, and tells the driver.
-func (v *vetting) report(at ast.Node, f Finding, fixes ...analysis.SuggestedFix) {
-	f.Pos = v.pass.Fset.Position(at.Pos())
-	v.findings = append(v.findings, f)
+func (v *vetting) report(at ast.Node, d diag.Diagnostic, fixes ...analysis.SuggestedFix) {
+	d.Pos, d.Severity, d.Source = v.position(at), diag.Error, v.line(at)
+	v.findings.Add(d)
 	var b strings.Builder
-	b.WriteString(f.Message)
-	if src := v.line(at); src != "" {
-		b.WriteString("\n    " + src)
+	b.WriteString(d.Message)
+	if d.Source != "" {
+		b.WriteString("\n    " + d.Source)
 	}
-	for _, part := range []struct{ name, text string }{{"wanted", f.Wanted}, {"found", f.Found}, {"fix", f.Fix}} {
+	for _, part := range []struct{ name, text string }{{"wanted", d.Wanted}, {"found", d.Found}, {"fix", d.Fix}} {
 		b.WriteString("\n  " + part.name + ": " + part.text)
 	}
-	v.pass.Report(analysis.Diagnostic{
-		Pos: at.Pos(), End: at.End(), Category: f.Code, Message: b.String(), SuggestedFixes: fixes,
-	})
+	out := analysis.Diagnostic{Pos: at.Pos(), End: at.End(), Category: d.Code, Message: b.String(), SuggestedFixes: fixes}
+	v.pass.Report(out)
+}
+
+func (v *vetting) position(at ast.Node) schema.Pos {
+	p := v.pass.Fset.Position(at.Pos())
+	return schema.Pos{File: filepath.ToSlash(p.Filename), Line: p.Line, Column: p.Column}
 }
 
 // line returns the line of source that a node begins on.
@@ -142,13 +139,4 @@ func (v *vetting) addBlocking(h *handler) analysis.SuggestedFix {
 func isDirective(comment string) bool {
 	_, ok := ast.ParseDirective(token.NoPos, strings.TrimRight(comment, "\r"))
 	return ok
-}
-
-// compare orders findings by position.
-func compare(a, b Finding) int {
-	return cmp.Or(
-		strings.Compare(a.Pos.Filename, b.Pos.Filename),
-		cmp.Compare(a.Pos.Offset, b.Pos.Offset),
-		strings.Compare(a.Code, b.Code),
-	)
 }

@@ -210,7 +210,7 @@ func (m *model) find(roles ...role) {
 			seen[fn] = true
 			m.handlers = append(m.handlers, &handler{
 				name: obj.Name() + "." + fn.Name(), role: r, fn: fn, decl: m.decls[fn], state: state,
-				declared: k&blockingKind != 0 || directed("blocking", m.decls[fn].Doc),
+				declared: r != apply && (k&blockingKind != 0 || directed("blocking", m.decls[fn].Doc)),
 				called:   called, offload: offload,
 			})
 		}

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/analysis/unitchecker"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/wowgen/wow/gen/diag"
+	"github.com/wowgen/wow/gen/source"
 )
 
 // Run vets the packages that the patterns match, seen from dir. Without
@@ -18,8 +22,9 @@ import (
 // Packages of the same module that those import are read with them, so that
 // chains of calls can be followed into them; for all others the compiler's
 // export data is enough. The findings are sorted by position. An error means
-// that the packages cannot be loaded, or do not compile.
-func Run(dir string, patterns ...string) ([]Finding, error) {
+// that the packages cannot be loaded or do not compile; a [source.UsageError],
+// that a pattern matches nothing.
+func Run(dir string, patterns ...string) ([]diag.Diagnostic, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}
@@ -38,17 +43,16 @@ func Run(dir string, patterns ...string) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Finding
+	var all diag.List
 	for _, action := range graph.Roots {
 		if action.Err != nil {
 			return nil, fmt.Errorf("vetting %s: %w", action.Package.PkgPath, action.Err)
 		}
 		if wanted[action.Package.PkgPath] {
-			all = append(all, action.Result.([]Finding)...)
+			all.AddAll(action.Result.([]diag.Diagnostic))
 		}
 	}
-	slices.SortFunc(all, compare)
-	return all, nil
+	return all.Sorted(), nil
 }
 
 // closure lists the packages that the patterns match, and those together with
@@ -59,8 +63,14 @@ func closure(dir string, patterns []string) (wanted map[string]bool, paths []str
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the packages: %w", err)
 	}
+	if len(pkgs) == 0 {
+		return nil, nil, &source.UsageError{Pattern: strings.Join(patterns, " "), Reason: "it matches no packages"}
+	}
 	wanted = map[string]bool{}
 	for _, p := range pkgs {
+		if p.Name == "" && len(p.Errors) > 0 {
+			return nil, nil, &source.UsageError{Pattern: p.PkgPath, Reason: p.Errors[0].Msg}
+		}
 		wanted[p.PkgPath] = true
 	}
 	read := map[string]bool{}

@@ -4,10 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wowgen/wow/gen/source"
 )
 
 func TestExamplesAreClean(t *testing.T) {
@@ -23,14 +24,13 @@ func TestRunReadsWhatItNeeds(t *testing.T) {
 	require.NoError(t, err)
 	var codes []string
 	for _, f := range findings {
-		require.Equal(t, "across.go", filepath.Base(f.Pos.Filename))
+		require.Equal(t, "across.go", filepath.Base(f.Pos.File))
 		require.NotEmpty(t, f.Wanted)
 		require.NotEmpty(t, f.Found)
 		require.NotEmpty(t, f.Fix)
 		codes = append(codes, f.Code)
 	}
-	require.Equal(t, []string{"blocking", "state", "state", "replay", "blocking"}, codes)
-	require.True(t, slices.IsSortedFunc(findings, compare))
+	require.Equal(t, []string{"blocks", "state-changed", "state-changed", "not-replayable", "blocks"}, codes)
 }
 
 // TestRunSaysWhyItCannot holds that a package that does not compile, or is not
@@ -46,6 +46,8 @@ func TestRunSaysWhyItCannot(t *testing.T) {
 	require.ErrorContains(t, err, "run wowgen, then go build")
 	require.ErrorContains(t, err, "shop.go:3:13: undefined: missing")
 	_, err = Run(dir, "./nowhere")
+	var usage *source.UsageError
+	require.ErrorAs(t, err, &usage)
 	require.ErrorContains(t, err, "nowhere")
 }
 

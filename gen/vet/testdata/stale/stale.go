@@ -19,6 +19,10 @@ type Add struct {
 	CartID string `wow:"key"`
 }
 
+type Swap struct {
+	CartID string `wow:"key"`
+}
+
 // Drop is a command by its directive.
 //
 //wow:command exists key=Cart
@@ -60,7 +64,7 @@ func (c *Cart) Check(cmd Add) error { return nil }
 //wow:handler aggregate=cart
 type Handlers struct{}
 
-func (Handlers) Add(ctx context.Context, c *Cart, cmd Add) (Added, error) { return Added{}, nil } // want `Handlers.Add never runs`
+func (Handlers) Swap(ctx context.Context, c *Cart, cmd Swap) (Added, error) { return Added{}, nil } // want `Handlers.Swap never runs`
 
 //wow:processor name=log context=shop
 type Log struct{}
