@@ -85,7 +85,7 @@ func TestTheShopsSixDispatchersEndToEnd(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, r.Gateway().Wait(ctx, rc.Position, runtime.Snapshotted))
-	sn, err := s.Snapshot(ctx, wow.Target{Aggregate: "shop.cart", ID: "c2"}, "0", 0)
+	sn, err := s.Snapshot(ctx, wow.Target{Aggregate: "shop.cart", ID: "c2"}, (*shop.Cart)(nil).WowState().Revision, 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 200, sn.Version)
 	cart, version, err = carts.Load(ctx, "c2")
