@@ -35,7 +35,7 @@ type App struct {
 //	})
 func New(t TB, register ...func(*wowrt.Runtime)) *App {
 	t.Helper()
-	r := new(wowrt.Runtime)
+	r := wowrt.New(wowrt.Config{})
 	for _, f := range register {
 		f(r)
 	}

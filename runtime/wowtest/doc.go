@@ -1,12 +1,12 @@
 // Package wowtest tests a domain the way its requirements are told: given what
 // happened, when somebody asks for something, then this happens.
 //
-//	func TestAPaidOrderIsNotReleased(t *testing.T) {
+//	func TestAnOrderIsPaidOnce(t *testing.T) {
 //		shop := wowtest.New(t, domain.RegisterOrder)
 //
 //		shop.Given(placed, domain.OrderPaid{Cents: 500}).
-//			When(domain.ReleaseOrder{OrderID: "o1"}).
-//			ThenRefused("already_paid")
+//			When(domain.PayOrder{OrderID: "o1", Cents: 500}).
+//			ThenRefused("not_payable")
 //	}
 //
 // Nothing runs in the background: handlers are called through the generated

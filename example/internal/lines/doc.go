@@ -9,17 +9,14 @@
 // one aggregate in the order of their lines.
 package lines
 
-import (
-	"fmt"
-	"io"
-	"time"
-)
+import "time"
 
 const (
 	// MaxLine is the longest line, in bytes.
 	MaxLine = 1 << 20
 	// DefaultWindow is how many lines are under way at the same time.
 	DefaultWindow = 64
+	maxWindow     = 1 << 16
 	// DefaultTimeout is how long one command may take.
 	DefaultTimeout = 10 * time.Second
 )
@@ -39,13 +36,3 @@ One JSON object per line on standard output, in the order of the input:
   {"line":2,"id":"ID","code":"CODE","message":"what went wrong"}
 Commands for one id run one after the other, others at the same time.
 `
-
-// Names writes the commands that a driver accepts, one a line.
-func (d *Driver) Names(w io.Writer) error {
-	for _, n := range d.names() {
-		if _, err := fmt.Fprintf(w, "  %s\n", n); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -1,0 +1,123 @@
+// Package cli gives the examples one face: subcommands with flags, help that
+// helps, and exit codes. 0 is fine, 1 means that something went wrong, 2 that
+// the command line was not understood.
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Program is an example with its subcommands. The first is run when none is
+// named.
+type Program struct {
+	Name     string // how it is called: "go run ./example/shop"
+	Summary  string
+	Commands []Command
+}
+
+// Command is one subcommand.
+type Command struct {
+	Name    string
+	Args    string // of the usage line: "[-n N]"
+	Summary string // one line, as in "Sends N commands."
+	Help    string // what -h says besides; may be empty
+	// Prepare declares the flags and returns what is run once they are set.
+	// An error of it is written to Err, and the exit code is 1. When ctx ends,
+	// it finishes what it has begun and returns nil.
+	Prepare func(flags *flag.FlagSet) func(ctx context.Context, s Streams) error
+}
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Main runs the program with the arguments and streams of the process. SIGINT
+// and SIGTERM end the context; a second one ends the process.
+func (p *Program) Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	code := p.Run(ctx, os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// Run runs the program and returns its exit code.
+func (p *Program) Run(ctx context.Context, args []string, s Streams) int {
+	c := &p.Commands[0]
+	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
+		if args[0] == "help" {
+			p.usage(s.Out)
+			return 0
+		}
+		if c = p.find(args[0]); c == nil {
+			fmt.Fprintf(s.Err, "%s: there is no command %q\n\n", p.Name, args[0])
+			p.usage(s.Err)
+			return 2
+		}
+		args = args[1:]
+	} else if len(args) > 0 && (args[0] == "-h" || args[0] == "-help" || args[0] == "--help") {
+		p.usage(s.Out)
+		return 0
+	}
+	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	run := c.Prepare(flags)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		p.help(s.Out, c, flags)
+		return 0
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("%q is one argument too many", flags.Arg(0))
+		fallthrough
+	case err != nil:
+		fmt.Fprintf(s.Err, "%s %s: %v\n\n", p.Name, c.Name, err)
+		p.help(s.Err, c, flags)
+		return 2
+	}
+	if err := run(ctx, s); err != nil {
+		fmt.Fprintf(s.Err, "%s %s: %v\n", p.Name, c.Name, err)
+		return 1
+	}
+	return 0
+}
+
+func (p *Program) find(name string) *Command {
+	for i := range p.Commands {
+		if p.Commands[i].Name == name {
+			return &p.Commands[i]
+		}
+	}
+	return nil
+}
+
+func (p *Program) usage(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nUsage:\n", p.Summary)
+	for _, c := range p.Commands {
+		fmt.Fprintf(w, "  %s %s\n        %s\n", p.Name, strings.TrimSpace(c.Name+" "+c.Args), c.Summary)
+	}
+	fmt.Fprintf(w, "\nWithout a command it is %s. More about one: %s COMMAND -h\n", p.Commands[0].Name, p.Name)
+}
+
+func (p *Program) help(w io.Writer, c *Command, flags *flag.FlagSet) {
+	fmt.Fprintf(w, "Usage: %s %s\n\n%s\n", p.Name, strings.TrimSpace(c.Name+" "+c.Args), c.Summary)
+	if c.Help != "" {
+		fmt.Fprintf(w, "\n%s", c.Help)
+	}
+	declared := 0
+	flags.VisitAll(func(*flag.Flag) { declared++ })
+	if declared > 0 {
+		fmt.Fprint(w, "\nFlags:\n")
+		flags.SetOutput(w)
+		flags.PrintDefaults()
+	}
+}

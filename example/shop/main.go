@@ -1,0 +1,57 @@
+// Shop is a small web shop without the web: carts, orders, and everything that
+// follows from an order, in one process.
+//
+//	go run ./example/shop                    tells what happens, step by step
+//	go run ./example/shop load -n 200000     drives load and checks the books
+//	go run ./example/shop run < lines.json   does what a file says
+//
+// The domain, with its annotations and the generated code, is in the folder
+// domain. This package is what every app needs besides: app.go puts it
+// together, the other files use it.
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/internal/lines"
+	wowrt "github.com/wowgen/wow/runtime"
+)
+
+func main() { program().Main() }
+
+func program() *cli.Program {
+	return &cli.Program{
+		Name:    "go run ./example/shop",
+		Summary: "A small shop that shows each kind of handler at work.",
+		Commands: []cli.Command{
+			{Name: "session", Summary: "Tells a day in the shop, step by step.", Prepare: prepareSession},
+			{Name: "load", Args: "[-n N] [-aggregates N]", Summary: "Drives load, and checks that nothing was lost.", Prepare: prepareLoad},
+			lines.Subcommand(catalogue, func(ctx context.Context, s cli.Streams, f func(*wowrt.Runtime) error) error {
+				return with(ctx, settings{logger: warnings(s)}, func(a *app) error { return f(a.runtime) })
+			}),
+		},
+	}
+}
+
+// catalogue is the help text about what can be said to the shop.
+const catalogue = `
+Commands:
+  add_item       {"SKU":"tea","Qty":2}                     id: of the cart, which need not exist
+  remove_item    {"SKU":"tea"}                             id: of the cart
+  clear_cart     {"OrderID":"o1","Bought":{"tea":2}}       id: of the cart
+  place_order    {"CartID":"c1","Lines":{"tea":{"Qty":2,"Price":400}}}  id: of the new order
+  pay_order      {"Cents":800}                             id: of the order
+  release_order  {"Reason":"changed my mind"}              id: of the order
+Products: tea, jam, cup, s1 to s9. To see what trouble looks like, there are
+also "haunted", whose price panics, and "frozen", whose price never comes.
+
+Example:
+  echo '{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":2}}' | go run ./example/shop run
+`
+
+// warnings logs what went wrong, and nothing else, beside the output.
+func warnings(s cli.Streams) *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/shop/domain"
+)
+
+var update = flag.Bool("update", false, "write the expected output anew")
+
+func TestMain(m *testing.M) {
+	if os.Getenv("SHOP_MAIN") != "" { // started by a test, to be the program
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// shop runs the program as from a shell.
+func shop(t *testing.T, in io.Reader, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = program().Run(t.Context(), args, cli.Streams{In: in, Out: &o, Err: &e})
+	return o.String(), e.String(), code
+}
+
+// expect compares with a file, or writes it.
+func expect(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == string(want) {
+		return
+	}
+	g, w := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			t.Fatalf("%s, line %d:\ngot  %s\nwant %s", file, i+1, g[i], w[i])
+		}
+	}
+	t.Fatalf("%s: got %d lines, want %d", file, len(g), len(w))
+}
+
+func TestTheSessionTellsTheSameEachTime(t *testing.T) {
+	for range 3 {
+		out, errs, code := shop(t, nil)
+		if code != 0 || errs != "" {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		expect(t, "testdata/session.txt", out)
+	}
+}
+
+func TestRunDoesWhatTheLinesSay(t *testing.T) {
+	files, err := filepath.Glob("testdata/run/*.in")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no input in testdata/run (%v)", err)
+	}
+	for _, file := range files {
+		for _, window := range []string{"1", "64"} {
+			in, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, errs, code := shop(t, in, "run", "-window", window)
+			in.Close()
+			if code != 0 {
+				t.Fatalf("%s: exit %d: %s", file, code, errs)
+			}
+			expect(t, strings.TrimSuffix(file, ".in")+".want", out)
+		}
+	}
+}
+
+func TestAHandlerThatHangsTimesOutAndTheRestGoesOn(t *testing.T) {
+	in := `{"command":"add_item","id":"c1","body":{"SKU":"frozen","Qty":1}}
+{"command":"add_item","id":"c2","body":{"SKU":"tea","Qty":1}}
+{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":1}}
+`
+	out, errs, code := shop(t, strings.NewReader(in), "run", "-timeout", "100ms")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	got := strings.Split(out, "\n")
+	// Whether the handler or its sender gives up first is a race.
+	if !strings.Contains(got[0], `"code":"deadline_exceeded"`) && !strings.Contains(got[0], `"code":"unknown_outcome"`) {
+		t.Errorf("the command that hangs came to %s", got[0])
+	}
+	for i := 1; i <= 2; i++ {
+		if !strings.Contains(got[i], `"version":1,"stage":"PROCESSED"`) {
+			t.Errorf("the command after it came to %s", got[i])
+		}
+	}
+}
+
+func TestLoadLosesNothing(t *testing.T) {
+	for _, aggregates := range []string{"1", "50"} {
+		out, errs, code := shop(t, nil, "load", "-n", "3000", "-aggregates", aggregates, "-senders", "32")
+		if code != 0 || !strings.Contains(out, "3000 commands") || !strings.HasSuffix(out, "nothing was lost\n") {
+			t.Errorf("%s carts: exit %d: %s%s", aggregates, code, out, errs)
+		}
+	}
+}
+
+func TestLoadThatIsInterruptedChecksWhatWasSent(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	progress := &cancelling{cancel: cancel}
+	var out bytes.Buffer
+	code := program().Run(ctx, []string{"load", "-n", "1000000000"}, cli.Streams{Out: &out, Err: progress})
+	if code != 0 || !strings.HasSuffix(out.String(), "nothing was lost\n") || strings.HasPrefix(out.String(), "0 commands") {
+		t.Errorf("exit %d: %s%s", code, out.String(), progress.text.String())
+	}
+	if !strings.Contains(progress.text.String(), " of 1000000000, ") {
+		t.Errorf("the progress says %q", progress.text.String())
+	}
+}
+
+// cancelling is an output that ends a context when it is first written to.
+type cancelling struct {
+	cancel func()
+	text   bytes.Buffer
+}
+
+func (c *cancelling) Write(p []byte) (int, error) {
+	c.cancel()
+	return c.text.Write(p)
+}
+
+func TestAnInterruptBeforeTheStartIsNoError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"session"}, {"load"}, {"run"}} {
+		var out, errs bytes.Buffer
+		in, feed := io.Pipe()
+		code := program().Run(ctx, args, cli.Streams{In: in, Out: &out, Err: &errs})
+		feed.Close()
+		if code != 0 || errs.Len() > 0 {
+			t.Errorf("%v: exit %d: %s", args, code, errs.String())
+		}
+	}
+}
+
+func TestLoadNamesAllThatIsWrongWithItsFlags(t *testing.T) {
+	_, errs, code := shop(t, nil, "load", "-n", "0", "-senders", "-1")
+	if code != 1 || !strings.Contains(errs, "-n is 0") || !strings.Contains(errs, "-senders is -1") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+func TestTheBooksFindWhatIsLost(t *testing.T) {
+	err := with(t.Context(), settings{logger: slog.New(slog.DiscardHandler)}, func(a *app) error {
+		for range 3 {
+			if _, err := a.carts.AddItem(t.Context(), domain.AddItem{CartID: "c1", SKU: "tea", Qty: 1}); err != nil {
+				return err
+			}
+		}
+		if err := a.settle(t.Context()); err != nil {
+			return err
+		}
+		b, err := a.audit(t.Context())
+		if err != nil {
+			return err
+		}
+		if err := a.verify(t.Context(), b, 3); err != nil {
+			return err
+		}
+		for what, spoil := range map[string]func(*books){
+			"acknowledged": func(b *books) { b.direct = 2 },
+			"loads as":     func(b *books) { b.versions[wow.Target{Aggregate: "shop.cart", ID: "c1"}] = 4 },
+			"summed":       func(b *books) { b.commits = 4 },
+			"cart_view":    func(b *books) { b.counts["shop.cart"] = 2 },
+			"sales":        func(b *books) { b.counts["shop.order"] = 1 },
+		} {
+			b, err := a.audit(t.Context())
+			if err != nil {
+				return err
+			}
+			spoil(b)
+			if err := a.verify(t.Context(), b, 3); err == nil || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s: the books say %v", what, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestASignalDrainsAndExitsZero runs the program as a process.
+func TestASignalDrainsAndExitsZero(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), self, "run")
+		cmd.Env = append(os.Environ(), "SHOP_MAIN=1")
+		in, err := cmd.StdinPipe() // which stays open
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(in, `{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":2}}`+"\n")
+		r := bufio.NewReader(out)
+		line, err := r.ReadString('\n')
+		if want := `{"line":1,"id":"c1","version":1,"stage":"PROCESSED"}` + "\n"; err != nil || line != want {
+			t.Errorf("got %q (%v), want %q", line, err, want)
+		}
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+			t.Errorf("after %v came %q (%v)", sig, rest, err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("after %v: %v: %s", sig, err, errs.String())
+		}
+	}
+}
