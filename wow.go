@@ -8,8 +8,6 @@
 // them.
 package wow
 
-//go:generate go tool wowgen ./example/...
-
 import (
 	"strconv"
 	"strings"

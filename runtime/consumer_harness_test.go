@@ -199,10 +199,10 @@ func (b *bench) settled(name string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c := b.consumer(name)
-	for seq := c.feeds[0].mark.checkpoint() + 1; seq <= head.Seq; seq++ {
+	mark := &b.consumer(name).feeds[0].mark
+	for seq := head.Seq; mark.checkpoint() < head.Seq; seq = mark.checkpoint() + 1 {
 		told := make(chan error, 1)
-		if c.feeds[0].mark.watch(seq, told) {
+		if mark.watch(seq, told) {
 			select {
 			case <-told:
 			case <-time.After(time.Minute):

@@ -210,6 +210,12 @@ func (c *consumer) failed(ctx context.Context, t *task, s *subscriber, err error
 			"aggregate", t.commit.Target, "position", t.commit.Position, "attempt", t.fails, "error", err)
 		return executor.Again(pauseBefore(t.fails, s.backoff, max(s.backoff, retryBackoffMax))), false
 	}
+	if c.kind == KindSnapshot {
+		c.env.out.Error("a snapshot was not written, the next will be tried", "consumer", c.name,
+			"aggregate", t.commit.Target, "version", t.commit.Version, "error", err)
+		t.aside = fmt.Errorf("%w: %w", wow.ErrFailed, err)
+		return executor.Done(nil), true
+	}
 	t.doom = &doom{s: s, cause: err, attempts: t.fails}
 	return c.park(ctx, t)
 }

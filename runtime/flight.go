@@ -41,6 +41,7 @@ type flight struct {
 	receipt Receipt // the answer
 	err     error
 	hold    atomic.Int32  // see below
+	pool    *flightPool   // where it comes from
 	done    chan struct{} // gets one token with the answer
 }
 
@@ -68,17 +69,26 @@ const (
 	left
 )
 
-var flights = sync.Pool{New: func() any { return &flight{done: make(chan struct{}, 1)} }}
+// flightPool keeps flights for the next commands of one runtime. They hold a
+// channel, which must not wander from one synctest bubble into another.
+type flightPool struct{ sync.Pool }
+
+func (p *flightPool) get() *flight {
+	if f, ok := p.Get().(*flight); ok {
+		return f
+	}
+	return &flight{pool: p, done: make(chan struct{}, 1)}
+}
 
 // free gives the flight back, with nothing of the command left in it.
 func (f *flight) free() {
-	done, events := f.done, f.out.events
+	pool, done, events := f.pool, f.done, f.out.events
 	clear(events)
-	*f = flight{done: done}
+	*f = flight{pool: pool, done: done}
 	if cap(events) <= 16 {
 		f.out.events = events[:0]
 	}
-	flights.Put(f)
+	pool.Put(f)
 }
 
 // claim reports whether the sender still waits, which it may not stop to do

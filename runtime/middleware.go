@@ -47,7 +47,7 @@ func (r *Runtime) chained() Next {
 		return nil
 	}
 	next := func(ctx context.Context, c *Command) (Receipt, error) {
-		f := flights.Get().(*flight)
+		f := r.flights.get()
 		f.Command = *c
 		return r.send(ctx, f)
 	}

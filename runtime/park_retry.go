@@ -110,8 +110,11 @@ func (c *consumer) rerun(ctx context.Context, p *store.Parked) (wait bool, err e
 			break
 		}
 	}
-	if !kept {
-		err = errors.Join(err, c.unpark(ctx, p))
+	if kept {
+		return wait, err
+	}
+	if fault := c.unpark(ctx, p); fault != nil {
+		return true, errors.Join(err, fault) // it comes again: those behind it must not come before
 	}
 	return wait, err
 }

@@ -26,6 +26,7 @@ type Runtime struct {
 	types    types
 	executor *executor.Executor
 	commands commands
+	flights  flightPool
 
 	consumers consumers
 

@@ -83,7 +83,7 @@ func WithCorrelation(id string) SendOption { return func(c *Command) { c.Correla
 // command to an aggregate whose own handler waits for it is an error at once.
 func (g *Gateway) Send(ctx context.Context, cmd wow.Sendable, opts ...SendOption) (Receipt, error) {
 	r := g.r
-	f := flights.Get().(*flight)
+	f := r.flights.get()
 	if err := f.compose(cmd, opts); err != nil {
 		f.free()
 		return Receipt{}, err
@@ -151,7 +151,7 @@ func (f *flight) waitInHandler(ctx context.Context, dead <-chan struct{}) error 
 // goroutine has it; then must not block. An error means that the command was
 // not sent and then is not called.
 func (r *Runtime) sendThen(ctx context.Context, cmd wow.Sendable, then func(Receipt, error), opts ...SendOption) error {
-	f := flights.Get().(*flight)
+	f := r.flights.get()
 	err := f.compose(cmd, opts)
 	if err == nil {
 		f.then = then
