@@ -9,6 +9,7 @@ package gen
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -224,9 +225,13 @@ func (w *writer) lock(p *schema.Package) (*output.Change, bool) {
 	}
 	was, err := output.ParseLock(old)
 	if err != nil {
+		fix := "restore it from version control; of two sides of a merge keep both"
+		if errors.Is(err, output.ErrFormat) {
+			fix = "use the wowgen that wrote it, or a newer one"
+		}
 		w.found.Add(diag.Diagnostic{
 			Pos: pos(path, 1), Code: "bad-lock", Message: source.LockName + " cannot be read",
-			Wanted: "the file as wowgen wrote it", Found: err.Error(), Fix: "restore it from version control; of two sides of a merge keep both",
+			Wanted: "the file as wowgen wrote it", Found: err.Error(), Fix: fix,
 		})
 		return nil, false
 	}
@@ -260,8 +265,12 @@ func (w *writer) vanished(p *schema.Package, path string, lock []byte, g output.
 		name, _, _ := strings.Cut(g.Name, " ")
 		fix = "give the method that took its place //wow:on name=" + name + "; or add \"retired\": true to it here"
 	}
+	kind := g.Kind
+	if kind == "revision" {
+		kind = "event"
+	}
 	w.found.Add(diag.Diagnostic{
-		Pos: pos(path, lineOf(lock, strings.TrimSpace(g.Key))), Code: "vanished-name", Message: "the " + g.Kind + " " + g.Name + " has vanished",
+		Pos: pos(path, lineOf(lock, g.Key)), Code: "vanished-name", Message: "the " + kind + " " + g.Name + " has vanished",
 		Wanted: wanted, Found: "no such " + g.Kind + " in package " + p.Name, Fix: fix,
 	})
 }

@@ -135,4 +135,7 @@ type Field struct {
 type Declared struct {
 	Decls  []*Decl
 	Fields []*Fields
+	// Damaged tells that some declarations could not be read. What seems to be
+	// missing then is a consequence, and not worth a diagnostic.
+	Damaged bool
 }

@@ -124,6 +124,9 @@ func (a *Arg) Pattern() string {
 	case Enum:
 		return strings.Join(a.Values, "|")
 	case Count:
+		if a.Max == 1 {
+			return "1"
+		}
 		return "N"
 	case Duration:
 		return "250ms"

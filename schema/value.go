@@ -46,6 +46,9 @@ func (a *Arg) Check(text string) (wanted string) {
 	case Count:
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > a.Max || strconv.Itoa(n) != text {
+			if a.Max == 1 {
+				return "1"
+			}
 			return fmt.Sprintf("a whole number from 1 to %d", a.Max)
 		}
 	case Duration:

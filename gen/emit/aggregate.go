@@ -220,7 +220,9 @@ func (e *emitter) dispatcher(a *schema.Aggregate) {
 		return
 	}
 	var cases []jen.Code
+	falls := false // some case goes on to the end of the method
 	for _, d := range a.Decides {
+		falls = falls || !d.Blocking
 		if d.Blocking {
 			args := []jen.Code{jen.Id("s"), jen.Id("c"), jen.Id("out")}
 			if d.Wrapped {
@@ -232,7 +234,11 @@ func (e *emitter) dispatcher(a *schema.Aggregate) {
 		cases = append(cases, jen.Case(e.typ(d.Command)).Block(e.decide(d)...))
 	}
 	cases = append(cases, jen.Default().Block(unhandled))
-	e.add(fn.Block(jen.Switch(jen.Id("c").Op(":=").Id("in").Dot("Body").Assert(jen.Type())).Block(cases...), jen.Return(jen.Nil())))
+	body := []jen.Code{jen.Switch(jen.Id("c").Op(":=").Id("in").Dot("Body").Assert(jen.Type())).Block(cases...)}
+	if falls {
+		body = append(body, jen.Return(jen.Nil()))
+	}
+	e.add(fn.Block(body...))
 
 	for _, d := range a.Decides {
 		if d.Blocking {

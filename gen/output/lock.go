@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/wowgen/wow/schema"
 )
+
+// ErrFormat reports a lock file that another wowgen wrote.
+var ErrFormat = errors.New("format")
 
 // LockFormat is the version of wow.lock.json.
 const LockFormat = 1
@@ -66,7 +70,7 @@ func ParseLock(data []byte) (*Lock, error) {
 		return nil, err
 	}
 	if l.Format != LockFormat {
-		return nil, fmt.Errorf("format %d, and this wowgen knows %d", l.Format, LockFormat)
+		return nil, fmt.Errorf("%w %d, and this wowgen knows %d", ErrFormat, l.Format, LockFormat)
 	}
 	for _, e := range l.Events {
 		if e == nil {

@@ -79,10 +79,14 @@ func (u *Unit) contextOf(typ string, d *schema.Decl) string {
 		return c
 	}
 	if u.Model.Context == "" {
-		u.report(d.Pos, diag.Diagnostic{
+		fix := "write //wow:" + d.Directive.Name + " context=" + schema.Snake(u.Pkg.Name)
+		if d.YAML {
+			fix = "write context: " + schema.Snake(u.Pkg.Name)
+		}
+		u.missing(typ, d.Pos, diag.Diagnostic{
 			Code: "no-context", Message: typ + " belongs to no context",
 			Wanted: "context= here, or //wow:context above the package clause", Found: "neither",
-			Fix: "write //wow:" + d.Directive.Name + " context=" + schema.Snake(u.Pkg.Name), See: "context",
+			Fix: fix, See: "context",
 		})
 		return "?"
 	}

@@ -101,7 +101,9 @@ func (w *codecWalk) expr(e *source.Expr, at string, pos schema.Pos) {
 func (w *codecWalk) report(pos schema.Pos, at, found, fix string) {
 	message := "the " + w.what + " " + w.root + " would lose " + at + " when it is stored"
 	if w.what == "state" {
-		fix += "; or write snapshot=off"
+		if a := w.u.states[w.root]; a != nil && a.Snapshot > 0 {
+			fix += "; or write snapshot=off"
+		}
 		message = "the state " + w.root + " would lose " + at + " in a snapshot"
 	}
 	w.u.report(pos, diag.Diagnostic{

@@ -141,7 +141,7 @@ func (u *Unit) commandFields(c *schema.Command) {
 			})
 		}
 	default:
-		u.report(c.Pos, diag.Diagnostic{
+		u.missing(c.Type, c.Pos, diag.Diagnostic{
 			Code: "no-key", Message: "the command " + c.Type + " has no key",
 			Wanted: "a field tagged `wow:\"key\"`, key=Field, or a method AggregateID() string", Found: "none of them",
 			Fix: "tag the field that holds the ID of its aggregate: `wow:\"key\"`", See: "command",
@@ -185,10 +185,14 @@ func (u *Unit) keyOf(f promotedField, what string) *schema.Key {
 		ok = r.Name == "string"
 	}
 	if !ok {
+		fix := "make it a string"
+		if what == "the key" {
+			fix += ", or write a method AggregateID() string that renders it"
+		}
 		u.report(f.Pos, diag.Diagnostic{
 			Code: "unusable-key", Message: what + " " + f.Name + " has a type that cannot be one",
 			Wanted: "a type whose underlying type is string", Found: e.Text,
-			Fix: "make it a string, or write a method AggregateID() string that renders it", See: "command",
+			Fix: fix, See: "command",
 		})
 		return nil
 	}
@@ -355,7 +359,7 @@ func (u *Unit) targetOf(c *schema.Command, local *schema.Aggregate) {
 		own = own || (named && a.Name == name && a.Context == context)
 	}
 	if !named || own {
-		u.report(c.Pos, diag.Diagnostic{
+		u.missing(c.Type, c.Pos, diag.Diagnostic{
 			Code: "no-handler", Message: "nobody decides the command " + c.Type,
 			Wanted: u.wantedHandler(c.Type, name), Found: "no such method",
 			Fix: "write the handler; or name the aggregate, where that is in another package: //wow:command context= aggregate=", See: "command",

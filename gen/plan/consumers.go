@@ -29,7 +29,6 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 	_, c.Serial = d.Get("serial")
 	base := u.base(u.Pkg.Types[typ])
 	c.Interface = base.Kind == source.Interface
-	complained := false
 	for _, m := range u.methodsOf(typ) {
 		if u.ignored(typ, m) {
 			u.explain(typ, m, "ignored", "marked //wow:ignore")
@@ -38,19 +37,26 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 		before := len(c.Functions)
 		u.function(c, m)
 		if len(c.Functions) == before {
-			complained = complained || u.handledMethod(typ, m)
 			continue
 		}
 		c.Pointer = c.Pointer || (m.Pointer && !c.Interface)
 	}
-	if len(c.Functions) == 0 && !complained {
-		u.report(d.Pos, diag.Diagnostic{
-			Code: "no-functions", Message: "the " + kind + " " + typ + " handles nothing",
-			Wanted: "at least one method that takes " + consumes(kind), Found: "none",
-			Fix: "write func (x *" + typ + ") OnEvent(ctx context.Context, e wow.Event[Event]) " + resultOf(kind), See: kind,
+	u.Model.Consumers = append(u.Model.Consumers, c)
+}
+
+// idle reports consumers that handle nothing. It runs last: that a method
+// does not count is most often a mistake, which was reported.
+func (u *Unit) idle() {
+	for _, c := range u.Model.Consumers {
+		if len(c.Functions) > 0 {
+			continue
+		}
+		u.missing(c.Type, c.Pos, diag.Diagnostic{
+			Code: "no-functions", Message: "the " + c.Kind + " " + c.Type + " handles nothing",
+			Wanted: "at least one method that takes " + consumes(c.Kind), Found: "none",
+			Fix: "write func (x *" + c.Type + ") OnEvent(ctx context.Context, e wow.Event[Event]) " + resultOf(c.Kind), See: c.Kind,
 		})
 	}
-	u.Model.Consumers = append(u.Model.Consumers, c)
 }
 
 func consumes(kind string) string {
@@ -187,9 +193,16 @@ func (u *Unit) wrongFunction(c *schema.Consumer, m *source.Method, s *shape, p p
 		form = "func(E) (C, error) or func(ctx, E) (C, error), where E is an event, plain or wow.Event[E], wow.StateEvent[S] or wow.Refused[C],\n" +
 			"and C one or more of C, *C, []C and wow.Commands; the error may be left out"
 	}
-	in := "e " + strings.Replace(strings.TrimPrefix(p.text, "*"), "[*", "[", 1)
-	if p.kind == command {
+	u.blame(p.ref)
+	u.blamed[c.Type] = true
+	in := "e " + plainText(p)
+	switch {
+	case p.kind == command || p.kind == refused && c.Kind != schema.Saga || p.kind == event && strings.HasSuffix(problem, "is no event"):
 		in = "e Event"
+	case p.kind == stateEvent && strings.HasSuffix(problem, "state"):
+		in = "e wow.StateEvent[State]"
+	case p.kind == refused && strings.HasSuffix(problem, "is no command"):
+		in = "r wow.Refused[Command]"
 	}
 	if s.ctx {
 		in = "ctx context.Context, " + in

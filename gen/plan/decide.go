@@ -124,6 +124,7 @@ func (u *Unit) decideProblem(a *schema.Aggregate, h *schema.HandlerType, s *shap
 }
 
 func (u *Unit) wrongDecide(a *schema.Aggregate, h *schema.HandlerType, s *shape, c param, problem string) {
+	u.blame(c.ref)
 	u.report(s.m.Pos, diag.Diagnostic{
 		Code: "wrong-shape", Message: "command handler " + s.m.Recv + "." + s.m.Name + " has the wrong shape: " + problem,
 		Source: s.m.Signature, Wanted: decideForm(a, h), Found: foundShape(s.m),
@@ -146,15 +147,15 @@ func (u *Unit) fixedDecide(a *schema.Aggregate, h *schema.HandlerType, s *shape,
 	if s.ctx {
 		in = append(in, "ctx context.Context")
 	}
-	recv := "s *" + a.Type
+	recv := "s " + s.m.Recv
+	if s.m.Pointer {
+		recv = "s *" + s.m.Recv
+	}
 	if h != nil {
-		recv = "h *" + h.Type
-		if h.Interface {
-			recv = "h " + h.Type
-		}
+		recv = "h" + recv[1:]
 		in = append(in, "s *"+a.Type)
 	}
-	text := strings.TrimPrefix(c.text, "*")
+	text := strings.TrimPrefix(strings.TrimPrefix(c.text, "..."), "*")
 	text = strings.Replace(text, "[*", "[", 1)
 	in = append(in, "cmd "+text)
 	out := "(Event, error)"

@@ -108,8 +108,12 @@ func (u *Unit) apply(a *schema.Aggregate, m *source.Method) {
 	case e.ref.Name == "":
 		problem = "its event is no named type"
 	}
-	text := strings.Replace(strings.TrimPrefix(e.text, "*"), "[*", "[", 1)
+	text := plainText(e)
 	if problem != "" {
+		u.blame(e.ref)
+		if e.kind != event {
+			text = "Event"
+		}
 		u.report(m.Pos, diag.Diagnostic{
 			Code: "wrong-shape", Message: "apply method " + m.Recv + "." + m.Name + " has the wrong shape: " + problem, Source: m.Signature,
 			Wanted: "func(E) on *" + a.Type + ", where E is an event, plain or wow.Event[E], without results", Found: foundShape(m),
@@ -190,6 +194,7 @@ func (u *Unit) otherOfHandler(a *schema.Aggregate, h *schema.HandlerType, m *sou
 func (u *Unit) ordinary(typ string, m *source.Method, s *shape, fix string) {
 	if p, yes := s.suspicious(structure); yes {
 		u.take(typ, m)
+		u.blamed[typ] = true
 		u.report(m.Pos, diag.Diagnostic{
 			Code: "undeclared-message", Message: m.Recv + "." + m.Name + " is named like a handler of " + p.ref.Name + ", which is no declared message", Source: m.Signature,
 			Wanted: "a declared command or event", Found: p.ref.Name + ", an undeclared struct",
@@ -200,7 +205,7 @@ func (u *Unit) ordinary(typ string, m *source.Method, s *shape, fix string) {
 	for _, p := range s.params {
 		if p.kind == foreign {
 			_, named := s.suspicious(foreign)
-			u.uses = append(u.uses, use{kind: unwrapped, ref: p.ref, pos: m.Pos, text: m.Signature, named: named, what: p.text, method: m.Recv + "." + m.Name})
+			u.uses = append(u.uses, use{kind: unwrapped, ref: p.ref, pos: m.Pos, text: m.Signature, named: named, what: p.text, method: m.Recv + "." + m.Name, typ: typ})
 		}
 	}
 	u.explain(typ, m, "ordinary", "it takes no declared message")
@@ -277,8 +282,8 @@ func (u *Unit) finishEvents() {
 		}
 		slices.Sort(e.Aggregates)
 		e.Aggregates = slices.Compact(e.Aggregates)
-		if len(e.Aggregates) == 0 {
-			u.report(e.Pos, diag.Diagnostic{
+		if len(e.Aggregates) == 0 && u.isNewest(typ) {
+			u.missing(typ, e.Pos, diag.Diagnostic{
 				Code: "no-source", Message: "no aggregate is known to produce the event " + typ,
 				Wanted: "a command handler that returns it, or a state that applies it", Found: "neither in this package",
 				Fix: "write the apply method; or name the aggregate, where that is in another package: //wow:event aggregate=", See: "event",
@@ -317,6 +322,7 @@ func (u *Unit) foreignSource(e *schema.Event, name string, d *schema.Decl) {
 			}
 		}
 		if context == "" {
+			u.blamed[e.Type] = true
 			u.report(d.ArgPos("aggregate"), diag.Diagnostic{
 				Code: "no-context", Message: e.Type + " names an aggregate without its context",
 				Wanted: "aggregate=context.name, or //wow:context above the package clause", Found: name, Fix: "write aggregate=context." + name, See: "event",

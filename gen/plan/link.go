@@ -39,6 +39,7 @@ type use struct {
 	named     bool   // the method is named after the type
 	what      string // the parameter as written
 	method    string
+	typ       string // whose method it is
 }
 
 // link holds what packages say about each other against those others.
@@ -47,6 +48,9 @@ func (p *Program) link() {
 		for i := range u.uses {
 			p.linkUse(u, &u.uses[i])
 		}
+	}
+	for _, u := range p.Units {
+		u.idle()
 	}
 	p.collisions()
 	p.goNames()
@@ -177,6 +181,7 @@ func (p *Program) linkUnwrapped(u, there *Unit, x *use) {
 	wrap := ""
 	switch {
 	case there == nil:
+		u.blamed[x.typ] = u.blamed[x.typ] || x.named
 		if x.named && strings.Contains(strings.SplitN(x.ref.Path, "/", 2)[0], ".") {
 			u.report(x.pos, diag.Diagnostic{
 				Code: "undeclared-message", Message: x.method + " is named like a handler of " + x.what + ", which is not wrapped", Source: x.text,
@@ -203,6 +208,7 @@ func (p *Program) linkUnwrapped(u, there *Unit, x *use) {
 		return
 	}
 	wrap = strings.Replace(wrap, "[*", "[", 1)
+	u.blamed[x.typ] = true
 	u.report(x.pos, diag.Diagnostic{
 		Code: "not-wrapped", Message: x.method + " takes another package's message, which must be wrapped", Source: x.text,
 		Wanted: wrap, Found: x.what, Fix: "write " + wrap + "; or //wow:ignore above the method, when it is no handler", See: "event",
@@ -232,7 +238,7 @@ func (p *Program) linkTarget(u *Unit, x *use) {
 					}
 				}
 			}
-			if !decided {
+			if !decided && !p.decidedAnywhere(here) {
 				u.report(c.Pos, diag.Diagnostic{
 					Code: "no-handler", Message: "nobody decides the command " + c.Type,
 					Wanted: "func (s *" + a.Type + ") " + c.Type + "(cmd wow.Command[" + other.showFrom(here, u) + "]) (Event, error), in package " + other.Pkg.Name, Found: "no such method",
@@ -254,6 +260,19 @@ func (p *Program) linkTarget(u *Unit, x *use) {
 	if c.Mode == "" {
 		c.Mode = schema.Upsert
 	}
+}
+
+// decidedAnywhere tells whether some aggregate decides a command, be it the
+// wrong one.
+func (p *Program) decidedAnywhere(command schema.Ref) bool {
+	for _, u := range p.Units {
+		for _, a := range u.Model.Aggregates {
+			if slices.ContainsFunc(a.Decides, func(d *schema.Decide) bool { return d.Command == command }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (u *Unit) showFrom(r schema.Ref, declared *Unit) string {

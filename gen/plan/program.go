@@ -111,11 +111,10 @@ func (p *Program) sameModule(from *Unit, path string) bool {
 // read plans a package that no pattern named. Its own mistakes are not this
 // run's business.
 func (p *Program) read(dir, path string) *Unit {
-	pkg, err := p.Modules.Read(source.Input{Dir: dir})
+	pkg, err := p.Modules.ReadImport(dir, path)
 	if err != nil || pkg.Name == "" {
 		return nil
 	}
-	pkg.Path = path
 	return newUnit(pkg, &diag.List{})
 }
 

@@ -64,13 +64,17 @@ func (u *Unit) typeFits(typ string, d *schema.Decl) bool {
 		return u.missingType(typ, d)
 	}
 	message := role == "command" || role == "event"
+	methods := message || role == "aggregate" // the output gives it methods
 	base := u.base(t)
 	switch {
 	case t.Generic:
+		fix := "declare an alias of the instantiation and annotate that: type X = " + typ + "[int]"
+		if methods {
+			fix = "embed the instantiation in a struct and annotate that: type X struct{ " + typ + "[int] }"
+		}
 		u.report(d.Pos, diag.Diagnostic{
 			Code: "generic-type", Message: typ + " is generic, and " + article(role) + " cannot be",
-			Wanted: "a type without type parameters", Found: "type " + typ + "[…]",
-			Fix: "declare an alias of the instantiation and annotate that: type X = " + typ + "[int]", See: role,
+			Wanted: "a type without type parameters", Found: "type " + typ + "[…]", Fix: fix, See: role,
 		})
 	case base == nil:
 		u.report(d.Pos, diag.Diagnostic{
@@ -78,7 +82,7 @@ func (u *Unit) typeFits(typ string, d *schema.Decl) bool {
 			Wanted: "a type that this package declares", Found: "= " + t.Under.Text,
 			Fix: "annotate the type where it is declared, or embed it in a struct of this package", See: role,
 		})
-	case message && t.Kind == source.Alias && base.Generic:
+	case methods && t.Kind == source.Alias && base.Generic:
 		u.report(d.Pos, diag.Diagnostic{
 			Code: "generic-type", Message: typ + " is an instantiation of a generic type, which cannot get the methods of " + article(role),
 			Wanted: "a struct of its own", Found: "= " + t.Under.Text,
@@ -136,8 +140,8 @@ func (u *Unit) unused() {
 		}
 	}
 	for _, command := range sortedKeys(u.options) {
-		if u.commands[command] == nil || u.decided(command) {
-			continue
+		if u.commands[command] == nil || u.commands[command].Local == nil || u.decided(command) {
+			continue // that nobody decides it was reported
 		}
 		for _, name := range sortedKeys(u.options[command]) {
 			d := u.options[command][name]

@@ -47,8 +47,12 @@ func (u *Unit) shapeOf(m *source.Method) shape {
 	if len(rest) > 0 && rest[0].Type.Is("context", "Context") {
 		s.ctx, rest = true, rest[1:]
 	}
-	for _, p := range rest {
+	for i, p := range rest {
 		q := u.paramOf(p.Type)
+		if m.Variadic && i == len(rest)-1 && p.Type.Elem != nil {
+			q = u.paramOf(p.Type.Elem)
+			q.text = "..." + q.text
+		}
 		q.name = p.Name
 		s.params = append(s.params, q)
 	}
@@ -94,6 +98,12 @@ func (u *Unit) paramOf(e *source.Expr) param {
 		p.kind = structure
 	}
 	return p
+}
+
+// plainText is a parameter's type without what makes it wrong: a pointer, dots.
+func plainText(p param) string {
+	text := strings.TrimPrefix(strings.TrimPrefix(p.text, "..."), "*")
+	return strings.Replace(text, "[*", "[", 1)
 }
 
 // has tells whether a parameter is of one of the kinds.

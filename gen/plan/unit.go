@@ -24,6 +24,7 @@ type Unit struct {
 	events   map[string]*schema.Event
 	states   map[string]*schema.Aggregate // by the state's type
 	handled  map[methodKey]bool           // methods that are handlers, or were complained about
+	blamed   map[string]bool              // types that a complaint was about already
 	uses     []use                        // what is said about messages of other packages
 
 	// Explained is every method of an annotated type, for explain.
@@ -50,8 +51,16 @@ func (u *Unit) plan() {
 	u.roles = map[string]string{}
 	u.states = map[string]*schema.Aggregate{}
 	u.handled = map[methodKey]bool{}
+	u.blamed = map[string]bool{}
 	u.commands = map[string]*schema.Command{}
 	u.events = map[string]*schema.Event{}
+	if u.Pkg.Name == "" && len(u.declared.Decls) > 0 {
+		u.report(u.declared.Decls[0].Pos, diag.Diagnostic{
+			Code: "no-package", Message: "the directory has no Go file, so that nobody knows the package's name",
+			Wanted: "a Go file beside the YAML", Found: "none", Fix: "write doc.go with a package clause",
+		})
+		return
+	}
 	u.index()
 	u.writeTypes()
 	u.giveRoles()
@@ -120,6 +129,22 @@ func (u *Unit) method(key methodKey) *source.Method {
 func (u *Unit) report(pos schema.Pos, d diag.Diagnostic) {
 	d.Pos = pos
 	u.found.Add(d)
+}
+
+// missing reports that something a type needs is not there, unless that is the
+// consequence of another mistake, which has been reported.
+func (u *Unit) missing(typ string, pos schema.Pos, d diag.Diagnostic) {
+	if u.declared.Damaged || len(u.Pkg.Diags) > 0 || u.blamed[typ] {
+		return
+	}
+	u.report(pos, d)
+}
+
+// blame notes that a type's handlers were complained about.
+func (u *Unit) blame(r schema.Ref) {
+	if r.Path == u.Pkg.Path {
+		u.blamed[r.Name] = true
+	}
 }
 
 func (u *Unit) warn(pos schema.Pos, d diag.Diagnostic) {

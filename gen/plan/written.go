@@ -61,6 +61,9 @@ func (u *Unit) writeField(f schema.Field) (schema.WrittenField, source.Field, bo
 		w.Imports[name] = m[1]
 		return name + "." + m[2]
 	})
+	if f.Type == "" {
+		return schema.WrittenField{}, source.Field{}, false // reported by the reader of YAML
+	}
 	e, err := parser.ParseExpr(w.Type)
 	if err != nil || strings.ContainsAny(w.Type, "\n;{}()") && !strings.Contains(w.Type, "struct") {
 		u.report(f.Pos, diag.Diagnostic{

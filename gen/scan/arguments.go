@@ -179,7 +179,7 @@ func quote(s string) string {
 	}
 	plain := s != ""
 	for _, r := range s {
-		if r <= ' ' || r == '"' || r == 0x7f || r == 0xfffd {
+		if r <= ' ' || r == 0x7f || r == 0xfffd {
 			plain = false
 		}
 	}

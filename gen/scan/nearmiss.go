@@ -28,10 +28,13 @@ func (s *goScanner) nearMiss(group *ast.CommentGroup, c *ast.Comment) {
 	}
 	text := strings.TrimRight(c.Text, "\r\n")
 	if body, ok := strings.CutPrefix(text, "/*"); ok {
-		for line := range strings.Lines(body) {
+		pos := s.file.Pos(c.Slash)
+		for i, line := range strings.Split(body, "\n") {
 			if m := block.FindStringSubmatch(line); m != nil {
-				s.missed(c, m[1], "a directive in a /* comment is ignored by Go tools and by wowgen")
-				return
+				if i > 0 {
+					pos.Line, pos.Column = pos.Line+i, 1
+				}
+				s.missed(pos, line, m[1], "a directive in a /* comment is ignored by Go tools and by wowgen")
 			}
 		}
 		return
@@ -42,29 +45,24 @@ func (s *goScanner) nearMiss(group *ast.CommentGroup, c *ast.Comment) {
 		if spaced && (afterColon == "" || afterColon[0] == ' ' || afterColon[0] == '\t') {
 			return // "// wow: …" is how a sentence begins
 		}
-		s.missed(c, m[1], "this comment is not a directive")
+		s.missed(s.file.Pos(c.Slash), text, m[1], "this comment is not a directive")
 		return
 	}
 	if m := loose.FindStringSubmatch(text); m != nil {
-		s.missed(c, m[1], "this comment is not a directive")
+		s.missed(s.file.Pos(c.Slash), text, m[1], "this comment is not a directive")
 	}
 }
 
-func (s *goScanner) missed(c *ast.Comment, word, message string) {
+func (s *goScanner) missed(pos schema.Pos, text, word, message string) {
 	name := strings.ToLower(word)
 	if _, known := schema.Lookup(name); !known {
 		return
 	}
 	s.found.Add(diag.Diagnostic{
-		Pos: s.file.Pos(c.Slash), Code: "near-miss", Message: message,
+		Pos: pos, Code: "near-miss", Message: message,
 		Wanted: "//wow:" + name + " with no space before or after wow:, all in lower case",
-		Found:  strings.TrimSpace(firstLine(c.Text)), Fix: "write //wow:" + name, See: name,
+		Found:  strings.TrimSpace(text), Fix: "write //wow:" + name, See: name,
 	})
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // insideFunction tells whether a comment stands in a function's body.

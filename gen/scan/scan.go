@@ -10,17 +10,24 @@ import (
 )
 
 // Package reads the declarations of a package from both inputs.
+//
+// Declared.Damaged tells that some of it could not be read.
 func Package(p *source.Package, found *diag.List) *schema.Declared {
 	d := &schema.Declared{}
+	own := &diag.List{}
+	defer func() {
+		d.Damaged = own.HasErrors()
+		found.AddAll(own.Sorted())
+	}()
 	for _, f := range p.Files {
-		s := &goScanner{pkg: p, file: f, found: found, out: d}
+		s := &goScanner{pkg: p, file: f, found: own, out: d}
 		s.scan()
 	}
 	for _, f := range p.YAML {
-		y := &yamlScanner{file: f.Path, found: found, out: d}
+		y := &yamlScanner{file: f.Path, found: own, out: d}
 		y.scan(f.Data)
 	}
-	refuseDoubles(d, found)
+	refuseDoubles(d, own)
 	return d
 }
 

@@ -28,7 +28,9 @@ func (y *yamlScanner) document(root *yaml.Node) {
 	}
 	for _, kind := range []string{"processor", "projection", "saga"} {
 		for _, item := range items(at(root, kind+"s")) {
-			y.typed(kind, item)
+			if item.Kind == yaml.MappingNode {
+				y.typed(kind, item)
+			}
 		}
 	}
 	for _, item := range items(at(root, "upcasts")) {

@@ -170,8 +170,22 @@ func (m *Modules) Read(in Input) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
+	return m.readAs(in, mod, mod.PathOf(in.Dir))
+}
+
+// ReadImport parses the directory of an import path, which need not be the
+// path that its place in a module suggests: it may be vendored or replaced.
+func (m *Modules) ReadImport(dir, importPath string) (*Package, error) {
+	mod, err := m.Of(dir)
+	if err != nil {
+		return nil, err
+	}
+	return m.readAs(Input{Dir: dir}, mod, importPath)
+}
+
+func (m *Modules) readAs(in Input, mod *Module, importPath string) (*Package, error) {
 	p := &Package{
-		Dir: in.Dir, Path: mod.PathOf(in.Dir), Module: mod, fset: token.NewFileSet(),
+		Dir: in.Dir, Path: importPath, Module: mod, fset: token.NewFileSet(),
 		Types: map[string]*Type{}, Methods: map[string][]*Method{}, Funcs: map[string]*Method{}, Names: map[string]schema.Pos{},
 	}
 	entries, err := os.ReadDir(in.Dir)
