@@ -42,7 +42,7 @@ type command struct {
 // commands are listed in the order of the help.
 func commands() []command {
 	return []command{
-		generateCommand, vetCommand, directivesCommand,
+		generateCommand, vetCommand, compatCommand, directivesCommand,
 		schemaCommand, cleanCommand, versionCommand,
 	}
 }
