@@ -52,7 +52,14 @@ func newConsumer(env *consumerEnv, name string, kind Kind, functions []Function)
 	if err != nil {
 		return nil, err
 	}
-	return &consumer{env: env, name: name, kind: kind, table: t, states: newStateFolder(env.store, statesKept)}, nil
+	return &consumer{
+		env:    env,
+		name:   name,
+		kind:   kind,
+		table:  t,
+		blocks: blocks{limit: parkedMax},
+		states: newStateFolder(env.store, statesKept),
+	}, nil
 }
 
 // prepare makes the consumers of everything that was registered.

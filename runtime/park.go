@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,6 +95,7 @@ func (c *consumer) row(p *store.Parked) blockRow {
 // blocks knows what is parked of one consumer: the rows of the store without
 // their commits. It is loaded at the start and kept with each change.
 type blocks struct {
+	limit   int64        // parkedMax
 	count   atomic.Int64 // of all rows: a consumer without any pays one load
 	mu      sync.Mutex
 	targets map[wow.Target][]blockRow // ordered by seq, then function
@@ -198,13 +198,11 @@ func (b *blocks) has(c *store.Commit) bool {
 
 // full returns an error when so much is parked that the consumer should pause.
 func (b *blocks) full() error {
-	if n := b.count.Load(); n >= parkedMax {
-		return fmt.Errorf("%d messages are parked, the limit is %d: retry or skip them (%w)", n, parkedMax, errTooMany)
+	if n := b.count.Load(); n >= b.limit {
+		return fmt.Errorf("%d messages are parked, the limit is %d: retry or skip them", n, b.limit)
 	}
 	return nil
 }
-
-var errTooMany = errors.New("too many parked messages")
 
 func compareRows(a, b blockRow) int {
 	if a.seq != b.seq {

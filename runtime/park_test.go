@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wowgen/wow"
-	"github.com/wowgen/wow/runtime/memory"
 )
 
 var errBroken = errors.New("the shelf is broken")
@@ -288,26 +287,28 @@ func TestTooManyParkedMessagesPauseTheConsumer(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	p := fragile(&got, &broken, Retry{Max: -1})
-	b := newBench(t, memory.New(), only(p))
-	last := int64(parkedMax + 2*markWindow)
+	b := newBench(t, memoryStore(t), only(p))
+	const limit = 200 // in place of parkedMax
+	b.cs.all[0].blocks.limit = limit
+	last := int64(limit + markWindow + 100)
 	for i := range last {
-		b.append(fmt.Sprint(i/10), tallyRemoved{1})
+		b.append(fmt.Sprint(i/200), tallyRemoved{1})
 	}
 	b.start()
 	c := Consumer{b.cs.all[0]}
 	told := make(chan error, 1)
-	b.cs.all[0].feeds[0].mark.watch(parkedMax, told)
+	b.cs.all[0].feeds[0].mark.watch(limit, told)
 	<-told
 	waitIdle(t, b.cs.all[0])
 	st, err := c.Status(t.Context())
-	if err != nil || !strings.Contains(st.Unhealthy, "the limit is 10000: retry or skip them") || st.Paused {
+	if err != nil || !strings.Contains(st.Unhealthy, "the limit is 200: retry or skip them") || st.Paused {
 		t.Fatalf("status %+v %v", st, err)
 	}
-	if st.Parked < parkedMax || st.Parked > parkedMax+markWindow {
-		t.Errorf("%d are parked, want %d and at most a window more", st.Parked, parkedMax)
+	if st.Parked < limit || st.Parked > limit+markWindow {
+		t.Errorf("%d are parked, want %d and at most a window more", st.Parked, limit)
 	}
 	broken.Store(false)
-	for i := range (last + 9) / 10 {
+	for i := range (last + 199) / 200 {
 		if err := c.Retry(t.Context(), tallyTarget(fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
