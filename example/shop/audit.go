@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/wowgen/wow"
 )
@@ -51,54 +50,6 @@ func (a *app) audit(ctx context.Context) (*books, error) {
 			}
 		}
 	}
-}
-
-// settle waits until every consumer has finished everything, and what the
-// sagas sent meanwhile too.
-func (a *app) settle(ctx context.Context) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		head, err := a.runtime.Store().Head(ctx, 0)
-		if err != nil {
-			return err
-		}
-		behind, err := a.behind(ctx)
-		if err != nil {
-			return err
-		}
-		after, err := a.runtime.Store().Head(ctx, 0)
-		if err != nil {
-			return err
-		}
-		if behind == "" && head == after {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the consumers, %s: %w", behind, ctx.Err())
-		}
-	}
-}
-
-// behind names a consumer that has work left, "" if none has. One that gave up
-// on a message is an error.
-func (a *app) behind(ctx context.Context) (string, error) {
-	for _, c := range a.runtime.Consumers() {
-		s, err := c.Status(ctx)
-		switch {
-		case err != nil:
-			return "", err
-		case s.Parked > 0:
-			return "", fmt.Errorf("%s has set %d messages aside", s.Name, s.Parked)
-		case s.Unhealthy != "":
-			return "", fmt.Errorf("%s: %s", s.Name, s.Unhealthy)
-		case s.Lag > 0:
-			return fmt.Sprintf("%s is %d commits behind", s.Name, s.Lag), nil
-		}
-	}
-	return "", nil
 }
 
 // verify checks the books against everybody else who counted: the aggregates

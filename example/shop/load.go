@@ -15,6 +15,7 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/internal/idle"
 	"github.com/wowgen/wow/example/shop/domain"
 	wowrt "github.com/wowgen/wow/runtime"
 )
@@ -93,7 +94,7 @@ func (a *app) load(ctx context.Context, p plan, s cli.Streams) error {
 
 	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	if err := a.settle(settling); err != nil {
+	if err := idle.Wait(settling, a.runtime); err != nil {
 		return err
 	}
 	caughtUp := time.Since(start)

@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"flag"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,10 +16,10 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/internal/golden"
+	"github.com/wowgen/wow/example/internal/idle"
 	"github.com/wowgen/wow/example/shop/domain"
 )
-
-var update = flag.Bool("update", false, "write the expected output anew")
 
 func TestMain(m *testing.M) {
 	if os.Getenv("SHOP_MAIN") != "" { // started by a test, to be the program
@@ -38,58 +36,19 @@ func shop(t *testing.T, in io.Reader, args ...string) (out, errs string, code in
 	return o.String(), e.String(), code
 }
 
-// expect compares with a file, or writes it.
-func expect(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got == string(want) {
-		return
-	}
-	g, w := strings.Split(got, "\n"), strings.Split(string(want), "\n")
-	for i := range min(len(g), len(w)) {
-		if g[i] != w[i] {
-			t.Fatalf("%s, line %d:\ngot  %s\nwant %s", file, i+1, g[i], w[i])
-		}
-	}
-	t.Fatalf("%s: got %d lines, want %d", file, len(g), len(w))
-}
-
 func TestTheSessionTellsTheSameEachTime(t *testing.T) {
-	for range 3 {
-		out, errs, code := shop(t, nil)
-		if code != 0 || errs != "" {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
-		expect(t, "testdata/session.txt", out)
-	}
+	golden.Session(t, program(), "testdata/session.txt")
 }
 
-func TestRunDoesWhatTheLinesSay(t *testing.T) {
-	files, err := filepath.Glob("testdata/run/*.in")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no input in testdata/run (%v)", err)
-	}
-	for _, file := range files {
-		for _, window := range []string{"1", "64"} {
-			in, err := os.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, errs, code := shop(t, in, "run", "-window", window)
-			in.Close()
-			if code != 0 {
-				t.Fatalf("%s: exit %d: %s", file, code, errs)
-			}
-			expect(t, strings.TrimSuffix(file, ".in")+".want", out)
-		}
+func TestRunDoesWhatTheLinesSay(t *testing.T) { golden.Run(t, program(), "testdata/run") }
+
+func TestASessionThatIsInterruptedSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, errs := &cancelling{cancel: cancel}, new(bytes.Buffer)
+	code := program().Run(ctx, nil, cli.Streams{Out: out, Err: errs})
+	if code != 0 || errs.Len() > 0 || !strings.HasSuffix(out.text.String(), "\nInterrupted. What was sent is finished.\n") {
+		t.Errorf("exit %d: %s%s", code, out.text.String(), errs)
 	}
 }
 
@@ -176,7 +135,7 @@ func TestTheBooksFindWhatIsLost(t *testing.T) {
 				return err
 			}
 		}
-		if err := a.settle(t.Context()); err != nil {
+		if err := idle.Wait(t.Context(), a.runtime); err != nil {
 			return err
 		}
 		b, err := a.audit(t.Context())
