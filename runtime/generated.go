@@ -13,6 +13,12 @@ import (
 // dispatcher that has to be generated.
 
 // Format1 is the format of the generated files that this runtime understands.
+//
+// A generated file uses the constant of its format as a number. A runtime that
+// no longer understands a format keeps its constant as an untyped string, of at
+// most 70 bytes, which the compiler prints: what to run. The constants of later
+// formats are called Format2OrUpgradeWow and so on, because the compiler prints
+// the name when a runtime is too old to have it.
 const Format1 uint = 1
 
 // Command is one command on its way through a mailbox.

@@ -27,6 +27,16 @@ const (
 // Format is the version of what generated code expects of the runtime.
 const Format = 1
 
+// FormatName is the constant by which a runtime says that it knows a format. A
+// runtime that is older lacks the name, and the compiler prints it: so it says
+// what to do. Every runtime knows the first format.
+func FormatName(format int) string {
+	if format == 1 {
+		return "Format1"
+	}
+	return fmt.Sprintf("Format%dOrUpgradeWow", format)
+}
+
 // emitter writes one file.
 type emitter struct {
 	pkg   *schema.Package
@@ -43,7 +53,7 @@ func Gen(pkg *schema.Package) ([]byte, error) {
 	}
 	e := newEmitter(pkg)
 	e.line("This file was written for format %d of the runtime. When this line does not compile, the compiler's message says what to do.", Format)
-	e.add(jen.Const().Id("_").Uint().Op("=").Qual(runtimePath, fmt.Sprintf("Format%d", Format)))
+	e.add(jen.Const().Id("_").Uint().Op("=").Qual(runtimePath, FormatName(Format)))
 	for _, a := range pkg.Aggregates {
 		e.aggregate(a)
 	}
