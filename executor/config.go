@@ -53,6 +53,12 @@ type Config struct {
 	// OffloadIdle is how long an idle offload goroutine stays: default 60 s.
 	OffloadIdle time.Duration
 
+	// Spin is how long a worker that ran dry looks for more before its
+	// goroutine is parked, if that has paid lately; one worker at a time does.
+	// It answers in under a microsecond instead of a hundred, for a part of a
+	// CPU. Default 150 us, at most 1 s, negative for never.
+	Spin time.Duration
+
 	// OnStall, if set, is called once per lane whose handler was found to
 	// block without saying so, on a goroutine of its own.
 	OnStall func(Stall)
@@ -96,6 +102,7 @@ func (c Config) complete() (Config, error) {
 	orDefault(&c.MaxInFlight, defaultWindow)
 	orDefault(&c.Throughput, defaultThroughput)
 	orDefault(&c.StallAfter, defaultStallAfter)
+	orDefault(&c.Spin, defaultSpin)
 	orDefault(&c.OffloadWorkers, 10*max(1, c.Workers))
 	orDefault(&c.OffloadQueue, min(max(16*max(1, c.OffloadWorkers), 1024), maxWindow))
 	orDefault(&c.OffloadIdle, defaultOffloadIdle)
@@ -108,6 +115,9 @@ func (c Config) complete() (Config, error) {
 	)
 	if c.OffloadIdle < 0 {
 		errs = append(errs, fmt.Errorf("wow.dispatch.offload-idle = %v: must not be negative", c.OffloadIdle))
+	}
+	if c.Spin > maxSpin {
+		errs = append(errs, fmt.Errorf("wow.dispatch.spin = %v: must be at most %v", c.Spin, maxSpin))
 	}
 	if len(errs) > 0 {
 		return c, fmt.Errorf("executor: checking the options: %w", errors.Join(errs...))

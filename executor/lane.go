@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"hash/maphash"
 	"sync/atomic"
-	"time"
 )
 
-// Handler handles one message. ctx is the mailbox's own and void once the
-// handler has returned: see [Await] and [Later].
+// Handler handles one message. Its context is void once it has returned: it
+// ends when the executor's Close gives up, and it is what [Await], [Later] and
+// [Lane.Submit] know the handler by.
 type Handler[K comparable, M any] func(ctx context.Context, key K, msg M) Outcome
 
 // Entry is a message with its key, for [Lane.SubmitBatch].
@@ -23,42 +23,38 @@ type Entry[K comparable, M any] struct {
 type LaneConfig[K comparable, M any] struct {
 	// Name appears in errors, stalls and statistics.
 	Name string
-	// MaxInFlight and Throughput replace the executor's defaults if not zero.
+
+	// MaxInFlight is the lane's window, the messages it holds unfinished, and
+	// Throughput how many of one key run in one turn. Default: the executor's.
 	MaxInFlight int
 	Throughput  int
+
 	// PerKey bounds the unfinished messages of one key, so that a hot or stuck
-	// key does not fill the window; 0: no bound. What a key has beyond it
-	// takes no credit but waits in an overflow of at most Overflow messages
-	// for the whole lane; when that is full too, admission waits.
+	// key cannot fill the window; 0 is no bound. What a key has beyond it
+	// takes no credit: it waits in an overflow, which holds at most Overflow
+	// messages of all keys together. When that is full too, admission waits.
+	// So such a lane holds at most MaxInFlight + Overflow messages.
 	PerKey   int
 	Overflow int
-	// Done is called once per admitted message when it has finished, on the
-	// goroutine that finished it.
+
+	// SingleSender declares that one goroutine at a time calls Submit,
+	// TrySubmit and SubmitBatch, and has stopped before Close is called. It
+	// saves a lock per call. It has no effect with PerKey.
+	SingleSender bool
+
+	// Done, if set, is called once per admitted message when it has finished
+	// and before its credit goes back, on the goroutine that finished it. It
+	// must be quick. The error is the outcome's, or a [*PanicError].
 	Done func(key K, msg M, err error)
 }
 
-// Lane is one receiver's door into an executor. It is safe for concurrent use.
+// Lane is one receiver's door into an executor.
 type Lane[K comparable, M any] struct {
-	e   *Executor
-	cfg LaneConfig[K, M]
-	h   Handler[K, M]
-
-	// guarded by e.mu
-	boxes     map[K]*mailbox[K, M]
-	inFlight  int
-	waiters   []chan struct{}
-	stopped   bool
-	idle      []chan struct{} // closed when the lane has nothing left
-	admitted  uint64
-	completed uint64
-}
-
-// mailbox holds the unfinished messages of one key, the oldest first.
-type mailbox[K comparable, M any] struct {
-	l    *Lane[K, M]
-	key  K
-	msgs []M // msgs[0] is the one being handled; guarded by e.mu
-	seq  atomic.Uint64
+	lane
+	seed  maphash.Seed
+	h     Handler[K, M]
+	done  func(key K, msg M, err error)
+	cells []Entry[K, M] // the messages; belong to whoever has their cell
 }
 
 // Open opens a lane on e.
@@ -68,269 +64,211 @@ func Open[K comparable, M any](e *Executor, cfg LaneConfig[K, M], h Handler[K, M
 	errs := check(
 		option{"max-in-flight", cfg.MaxInFlight, 1, maxWindow},
 		option{"throughput", cfg.Throughput, 1, maxThroughput},
-		option{"per-key", cfg.PerKey, 0, cfg.MaxInFlight},
+		option{"per-key", cfg.PerKey, 0, max(cfg.MaxInFlight, 0)},
 		option{"overflow", cfg.Overflow, 0, maxWindow},
 	)
+	if cfg.Overflow > 0 && cfg.PerKey == 0 {
+		errs = append(errs, fmt.Errorf("overflow = %d: there is none without a bound: set per-key too", cfg.Overflow))
+	}
 	if h == nil {
 		errs = append(errs, errors.New("handler is nil: pass the function that handles a message"))
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("executor: opening lane %q: %w", cfg.Name, errors.Join(errs...))
 	}
-	l := &Lane[K, M]{e: e, cfg: cfg, h: h, boxes: map[K]*mailbox[K, M]{}}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
-		return nil, fmt.Errorf("executor: opening lane %q: %w", cfg.Name, ErrStopped)
+	l := &Lane[K, M]{seed: maphash.MakeSeed(), h: h, done: cfg.Done}
+	l.lane = lane{
+		e: e, name: cfg.Name, body: l,
+		window: uint32(cfg.MaxInFlight), throughput: uint32(cfg.Throughput),
+		every:  uint32(max(1, cfg.MaxInFlight/creditBatch/len(e.slots))),
+		perKey: uint32(cfg.PerKey), overflow: uint32(cfg.Overflow),
+		single: cfg.SingleSender && cfg.PerKey == 0,
+		ports:  make([]atomic.Pointer[port], len(e.slots)),
+		wake:   make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
 	}
-	e.lanes = append(e.lanes, l)
+	l.chunk.Store(turnChunk)
+	if l.perKey > 0 {
+		l.herd = make(chan struct{})
+	}
+	if err := e.add(&l.lane); err != nil {
+		return nil, fmt.Errorf("executor: opening lane %q: %w", cfg.Name, err)
+	}
 	return l, nil
 }
 
-// TrySubmit admits a message or returns [ErrFull] or [ErrStopped] at once.
-func (l *Lane[K, M]) TrySubmit(key K, msg M) error {
-	l.e.mu.Lock()
-	defer l.e.mu.Unlock()
-	return l.admit(key, msg)
-}
+// creditBatch is the part of a window that may be withheld: the slots together
+// keep at most 1/16 of the credits of finished messages back.
+const creditBatch = 16
 
-// admit puts a message in its mailbox; e.mu is held.
-func (l *Lane[K, M]) admit(key K, msg M) error {
-	if l.stopped {
-		return ErrStopped
+// Submit admits a message. If the window is full it waits, as long as ctx
+// lasts; when there is room it does not look at ctx. In a handler, pass the
+// handler's context: then Submit gives the worker away while it waits.
+//
+// A message that is refused has not run and never will; one that was admitted
+// runs exactly once, or is reported by Close.
+func (l *Lane[K, M]) Submit(ctx context.Context, key K, msg M) error {
+	h := maphash.Comparable(l.seed, key)
+	l.lock()
+	if l.closed.Load() || !l.room(h, l.waiters) {
+		if err := l.await(ctx, h); err != nil {
+			l.unlock()
+			return l.refused(err)
+		}
 	}
-	if l.inFlight >= l.cfg.MaxInFlight {
-		return ErrFull
+	p := l.post(h, key, msg)
+	if p != nil {
+		p.publish()
 	}
-	b := l.boxes[key]
-	if b != nil && l.cfg.PerKey > 0 && len(b.msgs) >= l.cfg.PerKey {
-		return ErrFull
-	}
-	l.inFlight++
-	l.admitted++
-	l.e.left++
-	if b == nil {
-		b = &mailbox[K, M]{l: l, key: key}
-		l.boxes[key] = b
-	}
-	if b.msgs = append(b.msgs, msg); len(b.msgs) == 1 {
-		l.e.push(b)
+	l.unlock()
+	if p != nil {
+		p.notify()
 	}
 	return nil
 }
 
-// Submit admits a message, waiting for room as long as ctx lasts. In a handler
-// (with its ctx) it gives the worker away while it waits.
-func (l *Lane[K, M]) Submit(ctx context.Context, key K, msg M) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		l.e.mu.Lock()
-		err := l.admit(key, msg)
-		if err != ErrFull {
-			l.e.mu.Unlock()
-			return err
-		}
-		room := make(chan struct{})
-		l.waiters = append(l.waiters, room)
-		l.e.mu.Unlock()
-		wait := func(ctx context.Context) (struct{}, error) {
-			select {
-			case <-room:
-				return struct{}{}, nil
-			case <-ctx.Done():
-				return struct{}{}, ctx.Err()
-			}
-		}
-		if _, err := Await(ctx, wait); err != nil {
-			l.e.mu.Lock()
-			l.waiters = slices.DeleteFunc(l.waiters, func(c chan struct{}) bool { return c == room })
-			l.e.mu.Unlock()
-			return err
-		}
+// TrySubmit admits a message or returns [ErrFull] or [ErrStopped] at once.
+func (l *Lane[K, M]) TrySubmit(key K, msg M) error {
+	h := maphash.Comparable(l.seed, key)
+	l.lock()
+	if l.closed.Load() {
+		l.unlock()
+		return ErrStopped
 	}
+	if !l.room(h, l.waiters) {
+		l.unlock()
+		return ErrFull
+	}
+	p := l.post(h, key, msg)
+	if p != nil {
+		p.publish()
+	}
+	l.unlock()
+	if p != nil {
+		p.notify()
+	}
+	return nil
 }
 
-// SubmitBatch admits messages in order, waiting for room as long as ctx lasts.
-// It returns how many were admitted.
+// SubmitBatch admits messages in order, as Submit would, for less: one lock
+// and one hand-over per worker and not per message. It returns how many were
+// admitted; with fewer than all, an error.
 func (l *Lane[K, M]) SubmitBatch(ctx context.Context, batch []Entry[K, M]) (int, error) {
+	l.lock()
 	for i := range batch {
-		if err := l.Submit(ctx, batch[i].Key, batch[i].Msg); err != nil {
-			return i, err
+		m := &batch[i]
+		h := maphash.Comparable(l.seed, m.Key)
+		if l.closed.Load() || !l.room(h, l.waiters) {
+			l.dispatch()
+			l.lock()
+			if err := l.await(ctx, h); err != nil {
+				l.unlock()
+				return i, l.refused(err)
+			}
+		}
+		if p := l.post(h, m.Key, m.Msg); p != nil && !p.dirty {
+			p.dirty = true
+			l.touched = append(l.touched, p)
 		}
 	}
+	l.dispatch()
 	return len(batch), nil
 }
 
-// Close stops admission to the lane and waits until its messages have
-// finished, or ctx ends.
-func (l *Lane[K, M]) Close(ctx context.Context) error {
-	l.close()
-	l.e.mu.Lock()
-	if l.inFlight == 0 {
-		l.e.mu.Unlock()
-		return nil
-	}
-	idle := make(chan struct{})
-	l.idle = append(l.idle, idle)
-	l.e.mu.Unlock()
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		err := &LeftError{Cause: ctx.Err(), Keys: l.leftovers()}
-		for _, k := range err.Keys {
-			err.Total += k.Count
+// dispatch publishes what a batch wrote, gives the lock away and notifies.
+func (l *lane) dispatch() {
+	var ports [8]*port
+	n := 0
+	for _, p := range l.touched {
+		p.publish()
+		if n < len(ports) {
+			ports[n] = p
+			n++
+		} else {
+			p.notify()
 		}
+	}
+	clear(l.touched)
+	l.touched = l.touched[:0]
+	l.unlock()
+	for _, p := range ports[:n] {
+		p.notify()
+	}
+}
+
+// post writes a message for which there is room.
+func (l *Lane[K, M]) post(hash uint64, key K, msg M) *port {
+	if l.cells == nil {
+		l.cells = make([]Entry[K, M], l.window+l.overflow)
+	}
+	i := l.cell()
+	l.cells[i] = Entry[K, M]{key, msg}
+	return l.send(hash, i)
+}
+
+func (l *lane) refused(err error) error {
+	if err == ErrStopped {
 		return err
 	}
+	return fmt.Errorf("executor: submitting to lane %q: %w", l.name, err)
 }
 
-func (l *Lane[K, M]) close() {
-	l.e.mu.Lock()
-	defer l.e.mu.Unlock()
-	l.stopped = true
-	l.wake()
+// run handles the messages of the carrier's turn, until they are through, one
+// waits, or the slot is lost. It touches what the turn owns and nothing else.
+func (l *Lane[K, M]) run(c *carrier) (o Outcome) {
+	decided := c.decided
+	if decided {
+		o.err = c.verdict
+		c.decided, c.verdict = false, nil
+	}
+	for {
+		m := &l.cells[c.cur]
+		if !decided {
+			c.step = stepHandler
+			o = l.h(&c.turn, m.Key, m.Msg)
+			if o.kind != kindDone || c.later != 0 {
+				c.step = stepNone
+				return o
+			}
+		}
+		decided = false
+		if l.done != nil {
+			c.step = stepDone
+			l.done(m.Key, m.Msg, o.err)
+		}
+		c.step = stepNone
+		c.last = c.cur
+		if c.i++; c.i == c.k {
+			return Outcome{}
+		}
+		c.cur = l.links[c.cur].next
+		if c.lost() {
+			return Outcome{}
+		}
+	}
 }
 
-// wake lets the waiting senders look again; e.mu is held.
-func (l *Lane[K, M]) wake() {
-	for _, c := range l.waiters {
-		close(c)
+// clear forgets the messages of a chain, so that an idle lane holds none.
+func (l *Lane[K, M]) clear(first, n uint32) {
+	for {
+		l.cells[first] = Entry[K, M]{}
+		if n--; n == 0 {
+			return
+		}
+		first = l.links[first].next
 	}
-	l.waiters = nil
 }
 
-func (l *Lane[K, M]) leftovers() (left []Left) {
-	l.e.mu.Lock()
-	defer l.e.mu.Unlock()
-	for k, b := range l.boxes {
-		left = append(left, Left{Lane: l.cfg.Name, Key: k, Count: len(b.msgs)})
-	}
-	return left
-}
+func (l *Lane[K, M]) key(cell uint32) any { return l.cells[cell].Key }
 
-func (l *Lane[K, M]) stats() LaneStats {
-	l.e.mu.Lock()
-	defer l.e.mu.Unlock()
-	return LaneStats{Name: l.cfg.Name, Window: l.cfg.MaxInFlight, InFlight: l.inFlight, Admitted: l.admitted, Completed: l.completed}
-}
-
-// step runs one turn of the mailbox.
-func (b *mailbox[K, M]) step(e *Executor) bool {
-	more, pending, whole := false, false, false
-	defer func() { // the handler ended the goroutine
-		if !whole && more && !pending {
-			e.mu.Lock()
-			e.push(b)
-			e.mu.Unlock()
-		}
-	}()
-	for i := range b.l.cfg.Throughput {
-		e.mu.Lock()
-		msg := b.msgs[0]
-		e.mu.Unlock()
-		more, pending, whole = false, false, false
-		b.run(msg, func(ctx context.Context) Outcome { return b.l.h(ctx, b.key, msg) }, func(o Outcome) {
-			more, pending = b.settle(msg, o)
-		})
-		whole = true
-		if pending || !more {
-			return true
-		}
-		if i == b.l.cfg.Throughput-1 {
-			e.mu.Lock()
-			e.push(b)
-			e.mu.Unlock()
-		}
+// Close stops admission to the lane and waits until its messages have
+// finished. If ctx ends first it returns a [*LeftError]; the messages go on.
+func (l *Lane[K, M]) Close(ctx context.Context) error {
+	l.shut()
+	select {
+	case <-l.empty:
+		l.e.remove(&l.lane)
+		return nil
+	case <-ctx.Done():
+		return l.e.report(ctx.Err(), []*lane{&l.lane})
 	}
-	return true
-}
-
-// run calls f as a handler that holds a slot.
-func (b *mailbox[K, M]) run(msg M, f func(context.Context) Outcome, set func(Outcome)) {
-	t := &turn{Context: b.l.e.base, e: b.l.e, back: make(chan struct{}, 1)}
-	var claim atomic.Bool
-	ready := make(chan Outcome, 1)
-	gaveUp := b.l.e.base.Done()
-	t.later = func() (Outcome, Completion) {
-		return Outcome{kind: kindLater, f: func(context.Context) Outcome {
-				select {
-				case o := <-ready:
-					return o
-				case <-gaveUp:
-					return Done(ErrStopped)
-				}
-			}},
-			Completion{func(o Outcome) bool {
-				if !claim.CompareAndSwap(false, true) {
-					return false
-				}
-				ready <- o
-				return true
-			}}
-	}
-	protect(b.key, func() Outcome { return f(t) }, func(o Outcome) {
-		t.end()
-		set(o)
-	})
-}
-
-// settle acts on an outcome. It reports whether the mailbox has more messages
-// that the caller should run, or the message is pending and the mailbox comes
-// back by itself.
-func (b *mailbox[K, M]) settle(msg M, o Outcome) (more, pending bool) {
-	e := b.l.e
-	again := func() {
-		e.mu.Lock()
-		e.push(b)
-		e.mu.Unlock()
-	}
-	resume := func(o Outcome) {
-		if more, pending := b.settle(msg, o); more && !pending {
-			again()
-		}
-	}
-	switch o.kind {
-	case kindAgain:
-		e.after(max(o.after, 0), again)
-		return false, true
-	case kindLater:
-		wait := o.f
-		e.wg.Go(func() { resume(wait(nil)) })
-		return false, true
-	case kindOffload:
-		job := func() { protect(b.key, func() Outcome { return o.f(e.base) }, resume) }
-		if !e.offload(job) {
-			e.after(time.Millisecond, func() { resume(o) })
-		}
-		return false, true
-	}
-	if b.l.cfg.Done != nil {
-		b.l.cfg.Done(b.key, msg, o.err)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	b.msgs = slices.Delete(b.msgs, 0, 1)
-	more = len(b.msgs) > 0
-	if !more {
-		delete(b.l.boxes, b.key)
-	}
-	b.l.inFlight--
-	b.l.completed++
-	b.l.wake()
-	if b.l.inFlight == 0 {
-		for _, c := range b.l.idle {
-			close(c)
-		}
-		b.l.idle = nil
-	}
-	if e.left--; e.left == 0 {
-		select {
-		case e.drained <- struct{}{}:
-		default:
-		}
-	}
-	return more, false
 }

@@ -19,7 +19,7 @@ type Outcome struct {
 	kind  kind
 	after time.Duration
 	err   error
-	seq   uint64
+	gate  uint64
 	f     func(context.Context) Outcome
 }
 

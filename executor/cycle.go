@@ -1,0 +1,73 @@
+package executor
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// AwaitKey is [Await] for an f that waits for a message of key in lane l, such
+// as one that the handler has submitted. If that message could only run after
+// the handler's own, as it is of the same key, or of a key whose handler waits
+// for this one, directly or through others and in whatever lanes, AwaitKey
+// returns [ErrOwnKey] at once and f is not called.
+func AwaitKey[K comparable, M, T any](ctx context.Context, l *Lane[K, M], key K, f func(context.Context) (T, error)) (T, error) {
+	t := turnOf(ctx)
+	if t == nil || t.box == nil {
+		return f(ctx)
+	}
+	own := t.box.port.lane
+	from := mailboxID{own, own.entries[t.box.index].hash}
+	to := mailboxID{&l.lane, maphash.Comparable(l.seed, key)}
+	if !own.e.waits.add(from, to) {
+		var zero T
+		return zero, ErrOwnKey
+	}
+	defer own.e.waits.remove(from, to)
+	return Await(ctx, f)
+}
+
+// mailboxID names a mailbox whether or not it exists.
+type mailboxID struct {
+	lane *lane
+	hash uint64
+}
+
+// waitGraph holds who waits for whom: an edge per AwaitKey that is on. It never
+// has a cycle, as the edge that would close one is refused.
+type waitGraph struct {
+	mu    sync.Mutex
+	edges map[mailboxID][]mailboxID
+}
+
+// add adds an edge unless it closes a cycle.
+func (g *waitGraph) add(from, to mailboxID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.reaches(to, from) {
+		return false
+	}
+	if g.edges == nil {
+		g.edges = map[mailboxID][]mailboxID{}
+	}
+	g.edges[from] = append(g.edges[from], to)
+	return true
+}
+
+// reaches reports whether a path leads from a to b; without cycles it ends.
+func (g *waitGraph) reaches(a, b mailboxID) bool {
+	return a == b || slices.ContainsFunc(g.edges[a], func(n mailboxID) bool { return g.reaches(n, b) })
+}
+
+func (g *waitGraph) remove(from, to mailboxID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rest := g.edges[from]
+	i := slices.Index(rest, to)
+	if rest = slices.Delete(rest, i, i+1); len(rest) == 0 {
+		delete(g.edges, from)
+		return
+	}
+	g.edges[from] = rest
+}

@@ -1,0 +1,35 @@
+package executor
+
+// A box is a mailbox: the unfinished messages of one key, oldest first, as the
+// worker sees them. It belongs to the slot that it is bound to from the first
+// message that the slot reads to the last completion that the slot publishes.
+// The sender's view of the same mailbox is an entry.
+//
+// A box that has messages is in exactly one place: the run queue of its slot,
+// a carrier's turn, or, while its first message waits without a goroutine,
+// slot.pending.
+type box struct {
+	port  *port
+	run   *box   // next in the run queue
+	pend  *pend  // nil until a message of the box waits for the first time
+	first uint32 // cell of the oldest message, if n > 0
+	last  uint32 // cell of the newest
+	n     uint32 // messages held, those of a turn included
+	index uint32 // in lane.boxes
+
+	carrier *carrier // not nil: no mailbox but a carrier that wants its slot back
+}
+
+// link is what the executor knows of a message besides its key and itself. It
+// belongs to whoever has the message: the sender, the slot or the free list.
+type link struct {
+	next  uint32 // cell of the next message of the mailbox, of the chain or of the free list
+	stamp uint32 // ms, when the slot read it
+}
+
+// body is the part of a lane that knows the types of keys and messages.
+type body interface {
+	run(c *carrier) Outcome // handles the messages of a turn
+	clear(first, n uint32)  // forgets the messages of a chain
+	key(cell uint32) any    // for reports
+}

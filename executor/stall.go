@@ -1,0 +1,127 @@
+package executor
+
+import (
+	"bytes"
+	"runtime"
+	"time"
+)
+
+// watch makes sure that the monitor runs while a slot is held. There is no
+// ticking when all are parked:
+//
+//	monitor: watching = 0, looks at the slots' states
+//	carrier: state = held, looks at watching
+//
+// so one of them sees the other, and the CAS decides who goes on.
+func (e *Executor) watch() {
+	if e.watching.Load() != 0 || !e.watching.CompareAndSwap(0, 1) {
+		return
+	}
+	e.tick.Store(millis())
+	if e.cfg.StallAfter < 0 {
+		e.watching.Store(0) // nobody to stop; every wake sets the clock
+		return
+	}
+	e.carriers.Go(e.monitor)
+}
+
+// monitor is a goroutine that looks at the slots every StallAfter. A turn that
+// it finds twice has held its slot for that long: the monitor takes the slot
+// from it, as an Await of the handler would have given it away.
+//
+// The CAS of the epoch decides between the monitor and the returning carrier.
+// The carrier compares with its own epoch, never with the slot's: by then the
+// slot may be in another carrier's turn.
+func (e *Executor) monitor() {
+	seen := make([]uint64, len(e.slots))
+	ticker := time.NewTicker(e.cfg.StallAfter)
+	defer ticker.Stop()
+	for {
+		<-ticker.C
+		e.tick.Store(millis())
+		for i, s := range e.slots {
+			ep := s.epoch.Load()
+			if ep&1 == 0 || ep != seen[i] {
+				seen[i] = ep
+				continue
+			}
+			yield("monitor.take")
+			s.rescue(ep)
+		}
+		if e.idle() {
+			e.watching.Store(0)
+			yield("monitor.asleep")
+			if e.idle() || !e.watching.CompareAndSwap(0, 1) {
+				return
+			}
+		}
+	}
+}
+
+// idle reports whether no slot is held.
+func (e *Executor) idle() bool {
+	for _, s := range e.slots {
+		if st := s.state.Load(); st == slotHeld || st == slotSeating {
+			return false
+		}
+	}
+	return true
+}
+
+// rescue takes the slot from the turn with this epoch.
+func (s *slot) rescue(ep uint64) bool {
+	if !s.epoch.CompareAndSwap(ep, ep+1) {
+		return false
+	}
+	c := s.cur
+	c.turn.mu.Lock()
+	if c.turn.state == turnHeld {
+		c.turn.state, c.turn.waits = turnAway, 0
+	}
+	c.turn.mu.Unlock()
+	s.depart(c)
+	s.clock.stop()
+	// From now on credits of finished messages are not held back by the next
+	// handler of a turn: it may be one like this.
+	c.box.port.lane.chunk.Store(1)
+	l, cell := c.box.port.lane, c.box.first
+	key := l.body.key(cell)
+	if s.give(true) {
+		s.e.stalled(l, key)
+	}
+	return true
+}
+
+// stalled counts a stall and reports the first of each lane.
+func (e *Executor) stalled(l *lane, key any) {
+	e.stalls.Add(1)
+	l.stalls.Add(1)
+	if e.cfg.OnStall == nil || !l.reported.CompareAndSwap(false, true) {
+		return
+	}
+	e.carriers.Go(func() {
+		e.cfg.OnStall(Stall{Lane: l.name, Key: key, For: e.cfg.StallAfter, Stack: handlerStacks()})
+	})
+}
+
+// maxStacks bounds the memory for a stall's report.
+const maxStacks = 1 << 20
+
+// handlerStacks returns the stacks of the goroutines that run handlers.
+func handlerStacks() []byte {
+	buf := make([]byte, maxStacks)
+	buf = buf[:runtime.Stack(buf, true)]
+	var out [][]byte
+	for _, g := range bytes.Split(buf, []byte("\n\n")) {
+		if bytes.Contains(g, []byte("executor.(*carrier).proceed")) {
+			out = append(out, g)
+		}
+	}
+	return bytes.Join(out, []byte("\n\n"))
+}
+
+// started is the zero of the executor's clocks.
+var started = time.Now()
+
+func nanotime() int64 { return int64(time.Since(started)) }
+func millis() uint32  { return uint32(nanotime() / int64(time.Millisecond)) }

@@ -1,0 +1,250 @@
+package executor
+
+import "context"
+
+// Flags of a lane: what a slot that has published completions must do.
+const (
+	flagWant    = 1 << iota // a sender waits for credit: put a token into wake
+	flagSpilt               // the overflow holds messages: send them
+	flagClosing             // Close waits for the lane to be empty
+)
+
+const senderLooks = 20 // of a single sender, before it parks
+
+// room reports whether a message may be admitted now, and leaves keep credits
+// for others.
+//
+// Credits come back only when the sender asks, and it asks when it has none
+// left. As long as senders wait, each of them has one credit set aside, so a
+// newcomer may overtake them but cannot take theirs: nobody waits for ever.
+func (l *lane) room(hash uint64, keep uint32) bool {
+	if l.perKey == 0 && l.avail > keep {
+		return true
+	}
+	if l.buckets == nil {
+		l.prepare()
+	}
+	if l.perKey > 0 && l.atBound(hash) {
+		if l.takeBack(); l.atBound(hash) {
+			return l.spilt.Load() < l.overflow
+		}
+	}
+	if l.avail <= keep {
+		l.takeBack()
+	}
+	return l.avail > keep
+}
+
+// atBound reports whether the next message of a key goes to the overflow.
+func (l *lane) atBound(hash uint64) bool {
+	e, i := l.find(hash)
+	return e != nil && l.full(i)
+}
+
+// await waits until there is room; the caller has the lock, and has it again
+// when await returns. inside is the turn of the handler that sends, if one does.
+//
+// The wait is a token in a channel, and Go's channels serve their receivers in
+// order. Invariant: while a sender waits and there is credit, a token is in
+// the channel, or somebody who has taken it will pass it on, or flagWant is
+// set and a completion will bring it:
+//
+//	sender: sets flagWant, takes completions back, parks if there is no credit
+//	slot:   publishes a completion, looks at flagWant, clears it, puts the token
+//
+// One of the two sees the other. Who leaves the wait, served or not, looks
+// whether somebody else waits (passOn).
+func (l *lane) await(ctx context.Context, hash uint64) error {
+	if l.single {
+		l.spinForCredit()
+	}
+	keep := l.waiters
+	l.blocked.Add(1)
+	for {
+		if l.closed.Load() {
+			return ErrStopped
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if l.room(hash, keep) {
+			return nil
+		}
+		l.waiters++
+		l.flags.Or(flagWant)
+		yield("window.want")
+		var token bool
+		var err error
+		if !l.room(hash, l.waiters-1) {
+			token, err = l.park(ctx)
+		}
+		l.waiters--
+		ready := err == nil && l.room(hash, 0)
+		l.passOn(token, ready)
+		if ready && !l.closed.Load() || err != nil {
+			return err
+		}
+		keep = 0
+	}
+}
+
+// park gives the lock away and waits, perhaps for a token.
+func (l *lane) park(ctx context.Context) (token bool, err error) {
+	leave, err := l.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	herd := l.herd
+	l.unlock()
+	defer l.lock()
+	return Await(ctx, func(ctx context.Context) (bool, error) {
+		select {
+		case <-l.wake:
+			return true, nil
+		case <-herd:
+		case <-l.stop:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+		return false, nil
+	})
+}
+
+// passOn is called by a sender that stops waiting, with room (ready) or
+// without. It lets the next one look if there are credits to spare, or has the
+// slots do so when there will be.
+//
+// Where keys have bounds, one sender's room is of no use to another. There
+// all look whenever a token comes, and the one that took it tells the others.
+func (l *lane) passOn(token, ready bool) {
+	if l.waiters == 0 {
+		return
+	}
+	if l.perKey > 0 {
+		if token {
+			close(l.herd)
+			l.herd = make(chan struct{})
+		}
+		return
+	}
+	spend := uint32(0)
+	if ready {
+		spend = 1
+	}
+	if l.avail <= spend {
+		l.flags.Or(flagWant)
+		l.takeBack()
+	}
+	if l.avail > spend {
+		l.token()
+	}
+}
+
+func (l *lane) token() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // there is one: whoever takes it will pass it on
+	}
+}
+
+// spinForCredit waits a moment for completions while a slot with messages of
+// ours runs. If none does, its carrier may be waiting for this very P.
+func (l *lane) spinForCredit() {
+	for range senderLooks {
+		live := false
+		for _, p := range l.used {
+			if p.out == 0 {
+				continue
+			}
+			if p.finished.Load() != p.taken {
+				return
+			}
+			live = live || p.slot.state.Load() == slotHeld
+		}
+		if !live {
+			return
+		}
+		pause(spinDelay)
+	}
+}
+
+// enter notes that a handler of this lane waits for room in it. When the
+// messages of all such handlers, with what is queued behind them, fill the
+// window, there will never be room: that is an error now rather than a
+// deadlock.
+func (l *lane) enter(ctx context.Context) (leave func(), err error) {
+	t := turnOf(ctx)
+	if t == nil || t.box == nil || t.box.port.lane != l {
+		return func() {}, nil
+	}
+	i := t.box.index
+	stuck := l.entries[i].out
+	for _, j := range l.inside {
+		if j != i {
+			stuck += l.entries[j].out
+		}
+	}
+	if stuck >= l.window {
+		return nil, ErrOwnKey
+	}
+	l.inside = append(l.inside, i)
+	return func() {
+		for at, j := range l.inside {
+			if j == i {
+				l.inside = append(l.inside[:at], l.inside[at+1:]...)
+				return
+			}
+		}
+	}, nil
+}
+
+// attend is called by a slot that has published completions and found flags.
+func (l *lane) attend(f uint32) {
+	if f&flagWant != 0 && l.flags.And(^uint32(flagWant))&flagWant != 0 {
+		l.token()
+	}
+	if f&flagSpilt != 0 {
+		l.lock() // a lane with an overflow always has a lock
+		l.takeBack()
+		l.unlock()
+	}
+	if f&flagClosing != 0 {
+		l.checkEmpty()
+	}
+}
+
+// unfinished is how many messages the lane holds. The overflow is read first:
+// what leaves it is published before, so no message is missed.
+func (l *lane) unfinished() int {
+	n := uint64(l.spilt.Load())
+	for i := range l.ports {
+		if p := l.ports[i].Load(); p != nil {
+			n += p.load()
+		}
+	}
+	return int(n)
+}
+
+// shut stops admission. With the lock, no sender is halfway through an
+// admission; the single sender of a lane without one must have stopped.
+func (l *lane) shut() {
+	l.lock()
+	if !l.closed.Swap(true) {
+		close(l.stop)
+		l.flags.Or(flagClosing)
+	}
+	l.unlock()
+	l.checkEmpty()
+}
+
+// checkEmpty closes empty if nothing is left.
+//
+//	shut: sets flagClosing, counts
+//	slot: publishes the last completion, looks at flagClosing, counts
+func (l *lane) checkEmpty() {
+	yield("window.empty")
+	if l.unfinished() == 0 {
+		l.once.Do(func() { close(l.empty) })
+	}
+}
