@@ -92,10 +92,7 @@ func (t *turn) rejoin(gen uint64) {
 // reclaim makes the carrier the owner of its slot when the handler has
 // returned. It returns false if the slot is closed.
 func (c *carrier) reclaim() bool {
-	if c.s.epoch.CompareAndSwap(c.epoch, c.epoch+1) {
-		return true
-	}
-	return c.regain()
+	return c.s.epoch.CompareAndSwap(c.epoch, c.epoch+1) || c.regain()
 }
 
 // regain is reclaim for a turn that lost its slot, or got it back under

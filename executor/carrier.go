@@ -12,11 +12,12 @@ type carrier struct {
 	turn
 
 	// The turn: messages of box, from its first on.
-	i, k uint32 // i of k have finished
-	cur  uint32 // cell of the next
-	last uint32 // cell of the last that finished
-	more bool   // after the turn: the mailbox has more
-	step step   // what it is doing
+	i, k uint32  // i of k have finished
+	cur  uint32  // cell of the next
+	last uint32  // cell of the last that finished
+	more bool    // after the turn: the mailbox has more
+	step step    // what it is doing
+	out  Outcome // of the current message, if it waits
 
 	// The current message has ended, in its handler's death or elsewhere: its
 	// error, for Done.

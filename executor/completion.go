@@ -67,7 +67,7 @@ func Later(ctx context.Context) (Outcome, Completion) {
 		}
 		p.gate.Store(t.later)
 	}
-	return Outcome{kind: kindLater, gate: t.later}, Completion{p, t.later}
+	return outcome(kindLater, t.later), Completion{p, t.later}
 }
 
 // Complete says how the message goes on: it may be [Done], [Again] or
@@ -106,7 +106,7 @@ func (p *pend) take() Outcome {
 
 // hold lets a mailbox wait as o says. The caller owns the slot.
 func (s *slot) hold(b *box, o Outcome) {
-	if o.kind == kindAgain && o.after <= 0 {
+	if o.kind() == kindAgain && o.after() == 0 {
 		s.push(b)
 		return
 	}
@@ -121,9 +121,9 @@ func (s *slot) hold(b *box, o Outcome) {
 		return
 	}
 	s.await(p)
-	switch o.kind {
+	switch o.kind() {
 	case kindAgain:
-		p.wake(o.after)
+		p.wake(o.after())
 	case kindOffload:
 		p.f = o.f
 		s.e.pool.submit(p)

@@ -213,36 +213,39 @@ func (l *lane) refused(err error) error {
 }
 
 // run handles the messages of the carrier's turn, until they are through, one
-// waits, or the slot is lost. It touches what the turn owns and nothing else.
-func (l *Lane[K, M]) run(c *carrier) (o Outcome) {
+// waits (then its outcome is in c.out), or the slot is lost. It touches what
+// the turn owns and nothing else.
+func (l *Lane[K, M]) run(c *carrier) (waits bool) {
+	var err error
 	decided := c.decided
 	if decided {
-		o.err = c.verdict
+		err = c.verdict
 		c.decided, c.verdict = false, nil
 	}
 	for {
 		m := &l.cells[c.cur]
 		if !decided {
 			c.step = stepHandler
-			o = l.h(&c.turn, m.Key, m.Msg)
-			if o.kind != kindDone || c.later != 0 {
-				c.step = stepNone
-				return o
+			o := l.h(&c.turn, m.Key, m.Msg)
+			if o.n != 0 || c.later != 0 {
+				c.step, c.out = stepNone, o
+				return true
 			}
+			err = o.err
 		}
 		decided = false
 		if l.done != nil {
 			c.step = stepDone
-			l.done(m.Key, m.Msg, o.err)
+			l.done(m.Key, m.Msg, err)
 		}
 		c.step = stepNone
 		c.last = c.cur
 		if c.i++; c.i == c.k {
-			return Outcome{}
+			return false
 		}
 		c.cur = l.links[c.cur].next
 		if c.lost() {
-			return Outcome{}
+			return false
 		}
 	}
 }

@@ -29,7 +29,7 @@ type link struct {
 
 // body is the part of a lane that knows the types of keys and messages.
 type body interface {
-	run(c *carrier) Outcome // handles the messages of a turn
-	clear(first, n uint32)  // forgets the messages of a chain
-	key(cell uint32) any    // for reports
+	run(c *carrier) (waits bool) // handles the messages of a turn
+	clear(first, n uint32)       // forgets the messages of a chain
+	key(cell uint32) any         // for reports
 }

@@ -166,17 +166,17 @@ func (o *pool) replace() {
 // the next message does not start while the function still runs.
 func (p *pend) returned(later uint64, o Outcome) {
 	switch {
-	case later == 0 && o.kind == kindLater:
+	case later == 0 && o.kind() == kindLater:
 		p.out = Done(errForeign)
 	case later == 0:
 		p.out = o
-	case o.kind == kindLater && o.gate == later:
+	case o.kind() == kindLater && o.gate() == later:
 		if p.join.Add(-1) != 0 {
 			return
 		}
 	case p.gate.CompareAndSwap(later, later+1): // changed its mind in time
 		p.out = o
-		if o.kind == kindLater {
+		if o.kind() == kindLater {
 			p.out = Done(errForeign)
 		}
 	default: // completed before

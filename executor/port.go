@@ -12,6 +12,7 @@ import "sync/atomic"
 // The fields are in four groups, by writer, on cache lines of their own.
 type port struct {
 	lane *lane
+	body body // the lane's
 	slot *slot
 	link *port      // next in slot.inq, for whoever armed the port
 	ring []envelope // the messages, sender to slot
@@ -53,7 +54,7 @@ func newPort(l *lane, s *slot) *port {
 	for size < int(l.window) {
 		size *= 2
 	}
-	return &port{lane: l, slot: s, ring: make([]envelope, size), back: make([]chain, size), mask: uint32(size - 1)}
+	return &port{lane: l, body: l.body, slot: s, ring: make([]envelope, size), back: make([]chain, size), mask: uint32(size - 1)}
 }
 
 // publish shows the slot what was written. The caller calls notify next,

@@ -140,7 +140,7 @@ func (o *oracle) handler(mode string) Handler[int, job] {
 				if x < 10 {
 					runtime.Gosched()
 				}
-				if next.kind == kindDone {
+				if next.kind() == kindDone {
 					o.leave(k)
 				}
 				if !c.Complete(next) || c.Complete(Done(nil)) {

@@ -79,11 +79,11 @@ func (c *carrier) visit(b *box) bool {
 	if p := b.pend; p != nil && p.ready {
 		p.ready = false
 		switch o := p.take(); {
-		case o.kind == kindDone:
+		case o.kind() == kindDone:
 			return c.conclude(b, o.err)
-		case o.kind == kindLater:
+		case o.kind() == kindLater:
 			return c.conclude(b, errForeign)
-		case o.kind == kindOffload || o.after > 0:
+		case o.kind() == kindOffload || o.after() > 0:
 			c.s.hold(b, o)
 			return true
 		}
@@ -145,17 +145,14 @@ func (c *carrier) lost() bool { return c.s.epoch.Load() != c.epoch }
 // proceed runs what is left of the turn. It returns with the slot, or false.
 func (c *carrier) proceed() bool {
 	for {
-		var o Outcome
-		if c.i < c.k {
-			o = c.box.port.lane.body.run(c)
-		}
+		waits := c.i < c.k && c.box.port.body.run(c)
 		yield("turn.returned")
 		if !c.reclaim() {
 			c.box = nil // a message that waits was reported by Close
 			return false
 		}
-		if o.kind != kindDone || c.later != 0 {
-			if c.suspend(o) {
+		if waits {
+			if c.suspend() {
 				return true
 			}
 		} else if c.i == c.k {
@@ -173,23 +170,24 @@ func (c *carrier) proceed() bool {
 
 // suspend leaves the turn, as its current message waits. It returns false if
 // the message is finished after all.
-func (c *carrier) suspend(o Outcome) bool {
-	b := c.box
+func (c *carrier) suspend() bool {
+	b, o := c.box, c.out
+	c.out = Outcome{}
 	if n := c.later; n != 0 {
 		c.later = 0
-		if mine := o.kind == kindLater && o.gate == n; !mine {
+		if mine := o.kind() == kindLater && o.gate() == n; !mine {
 			if b.pend.gate.CompareAndSwap(n, n+1) { // nobody can complete it now
-				if o.kind == kindLater {
+				if o.kind() == kindLater {
 					o = Done(errForeign)
 				}
 			} else { // somebody has, and that counts
-				o = Outcome{kind: kindLater, gate: n}
+				o = outcome(kindLater, n)
 			}
 		}
-	} else if o.kind == kindLater {
+	} else if o.kind() == kindLater {
 		o = Done(errForeign)
 	}
-	if o.kind == kindDone {
+	if o.kind() == kindDone {
 		c.decided, c.verdict = true, o.err
 		return false
 	}
