@@ -71,3 +71,64 @@ func (g *waitGraph) remove(from, to mailboxID) {
 	}
 	g.edges[from] = rest
 }
+
+// An insider is a handler that waits for room in its own lane. Its message
+// keeps its credit meanwhile, and so do those behind it.
+type insider struct {
+	box   uint32        // of the handler
+	to    uint64        // hash of the key that it sends to
+	stuck chan struct{} // closed when there will never be room
+}
+
+// enter notes an insider; others get one that is never stuck.
+func (l *lane) enter(ctx context.Context, to uint64) *insider {
+	t := turnOf(ctx)
+	if t == nil || t.box == nil || t.box.port.lane != l {
+		return &insider{}
+	}
+	me := &insider{box: t.box.index, to: to, stuck: make(chan struct{})}
+	l.inside = append(l.inside, me)
+	l.unstick()
+	return me
+}
+
+func (l *lane) exit(me *insider) {
+	l.inside = slices.DeleteFunc(l.inside, func(i *insider) bool { return i == me })
+	if len(l.inside) == 0 {
+		l.inside = nil
+	}
+}
+
+// unstick looks for a deadlock among the insiders, after one came or a message
+// was admitted: when their mailboxes hold the whole window, or the whole
+// overflow while one waits for that, there will never be room. The latest is
+// told so, and gives way with [ErrOwnKey].
+func (l *lane) unstick() {
+	if len(l.inside) == 0 {
+		return
+	}
+	var out, over uint32
+	counted := map[uint32]bool{}
+	for _, i := range l.inside {
+		if !counted[i.box] {
+			counted[i.box] = true
+			out += l.entries[i.box].out
+			if l.perKey > 0 {
+				over += l.spills[i.box].n
+			}
+		}
+	}
+	for n := len(l.inside) - 1; n >= 0; n-- {
+		i := l.inside[n]
+		stuck := out >= l.window
+		if l.perKey > 0 && l.atBound(i.to) {
+			_, box := l.find(i.to)
+			stuck = counted[box] && over >= l.overflow
+		}
+		if stuck {
+			close(i.stuck)
+			l.inside = slices.Delete(l.inside, n, n+1)
+			return
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// open opens a lane on an executor of its own, which must be empty in the end.
 func open[K comparable, M any](t *testing.T, cfg Config, lc LaneConfig[K, M], h Handler[K, M]) *Lane[K, M] {
 	t.Helper()
 	e, err := New(cfg)
@@ -125,71 +126,5 @@ func TestPanicAndGoexitBecomeTheMessagesError(t *testing.T) {
 		if errors.As(err, &p) != (want != nil) || p != nil && p.Value != want {
 			t.Errorf("message %d: error %v, want panic value %v", m, got, want)
 		}
-	}
-}
-
-func TestSubmitFromAHandlerGivesItsWorkerAway(t *testing.T) {
-	var seen atomic.Int64
-	inner := open(t, Config{Workers: 1}, LaneConfig[int, int]{Name: "inner", MaxInFlight: 1},
-		func(context.Context, int, int) Outcome { seen.Add(1); return Done(nil) })
-	outer, err := Open(inner.e, LaneConfig[int, int]{Name: "outer"}, func(ctx context.Context, k, m int) Outcome {
-		for i := range 3 {
-			if err := inner.Submit(ctx, i, m); err != nil {
-				t.Error(err)
-			}
-		}
-		return Done(nil)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 50 {
-		if err := outer.Submit(t.Context(), i, i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(outer.Close(t.Context()), inner.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	if seen.Load() != 150 {
-		t.Errorf("%d messages seen, want 150", seen.Load())
-	}
-}
-
-func TestCloseReportsWhatIsLeft(t *testing.T) {
-	e, err := New(Config{Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Open(e, LaneConfig[string, int]{Name: "orders"}, func(ctx context.Context, _ string, _ int) Outcome {
-		o, _ := Later(ctx)
-		return o
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if err := l.TrySubmit("a", 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var left *LeftError
-	if err := e.Close(ctx); !errors.As(err, &left) || left.Total != 3 || left.Keys[0] != (Left{"orders", "a", 3}) {
-		t.Fatalf("Close: %v, want 3 left of key a", err)
-	}
-	if err := l.TrySubmit("a", 1); err != ErrStopped {
-		t.Errorf("TrySubmit after Close: %v, want ErrStopped", err)
-	}
-}
-
-func TestOptionsAreCheckedAllAtOnce(t *testing.T) {
-	_, err := New(Config{Workers: -1, MaxInFlight: 1 << 21, Throughput: 1 << 17})
-	const want = `executor: checking the options: wow.dispatch.workers = -1: must be between 1 and 1024
-wow.dispatch.max-in-flight = 2097152: must be between 1 and 1048576
-wow.dispatch.throughput = 131072: must be between 1 and 65536`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %v", err, want)
 	}
 }

@@ -202,7 +202,11 @@ func (l *Lane[K, M]) post(hash uint64, key K, msg M) *port {
 	}
 	i := l.cell()
 	l.cells[i] = Entry[K, M]{key, msg}
-	return l.send(hash, i)
+	p := l.send(hash, i)
+	if l.inside != nil {
+		l.unstick()
+	}
+	return p
 }
 
 func (l *lane) refused(err error) error {

@@ -1,6 +1,9 @@
 package executor
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // States of a slot. A slot that has no carrier (an odd state) gets one from
 // whoever brings work to it: see poke.
@@ -120,9 +123,11 @@ func (s *slot) pop() *box {
 // poll takes in what others brought.
 func (s *slot) poll() {
 	if s.inq.Load() != nil {
+		n := len(s.active)
 		for p := s.inq.Swap(nil); p != nil; p = p.link {
 			s.active = append(s.active, p)
 		}
+		slices.Reverse(s.active[n:]) // the list is newest first
 	}
 	now := s.e.tick.Load()
 	for _, p := range s.active {

@@ -205,9 +205,9 @@ func (o *oracle) handler(mode string) Handler[int, job] {
 }
 
 func TestStress(t *testing.T) {
-	n := 20_000
+	n := 4_000
 	if testing.Short() {
-		n = 2_000
+		n = 800
 	}
 	for _, mode := range []string{"plain", "panic", "later", "again", "offload", "await", "stall", "all"} {
 		for _, window := range []int{1, 3, 16, 256} {

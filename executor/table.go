@@ -63,7 +63,7 @@ type sender struct {
 	probe   int     // slot looked at last
 	waiters uint32  // senders that wait for room
 	herd    chan struct{}
-	inside  []uint32 // entries whose handler waits for room in this very lane
+	inside  []*insider // handlers of this lane that wait for room in it
 }
 
 // entry is the sender's side of a mailbox. Two keys with the same 64-bit hash

@@ -99,6 +99,7 @@ func (c *carrier) visit(b *box) bool {
 			return true
 		}
 		if left == 0 {
+			c.s.poll() // what came meanwhile goes first
 			c.s.push(b)
 			return true
 		}

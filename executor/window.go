@@ -76,7 +76,7 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 		var token bool
 		var err error
 		if !l.room(hash, l.waiters-1) {
-			token, err = l.park(ctx)
+			token, err = l.park(ctx, hash)
 		}
 		l.waiters--
 		ready := err == nil && l.room(hash, 0)
@@ -89,26 +89,38 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 }
 
 // park gives the lock away and waits, perhaps for a token.
-func (l *lane) park(ctx context.Context) (token bool, err error) {
-	leave, err := l.enter(ctx)
-	if err != nil {
-		return false, err
+func (l *lane) park(ctx context.Context, hash uint64) (token bool, err error) {
+	if turnOf(ctx) != nil {
+		return l.parkHandler(ctx, hash)
 	}
-	defer leave()
 	herd := l.herd
 	l.unlock()
 	defer l.lock()
-	return Await(ctx, func(ctx context.Context) (bool, error) {
-		select {
-		case <-l.wake:
-			return true, nil
-		case <-herd:
-		case <-l.stop:
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-		return false, nil
-	})
+	return l.wait(ctx, herd, nil)
+}
+
+// parkHandler is park in a handler, which gives its worker away meanwhile.
+func (l *lane) parkHandler(ctx context.Context, hash uint64) (token bool, err error) {
+	me := l.enter(ctx, hash)
+	defer l.exit(me)
+	herd := l.herd
+	l.unlock()
+	defer l.lock()
+	return Await(ctx, func(ctx context.Context) (bool, error) { return l.wait(ctx, herd, me.stuck) })
+}
+
+func (l *lane) wait(ctx context.Context, herd, stuck <-chan struct{}) (token bool, err error) {
+	select {
+	case <-l.wake:
+		return true, nil
+	case <-herd:
+	case <-l.stop:
+	case <-stuck:
+		return false, ErrOwnKey
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	return false, nil
 }
 
 // passOn is called by a sender that stops waiting, with room (ready) or
@@ -167,36 +179,6 @@ func (l *lane) spinForCredit() {
 		}
 		pause(spinDelay)
 	}
-}
-
-// enter notes that a handler of this lane waits for room in it. When the
-// messages of all such handlers, with what is queued behind them, fill the
-// window, there will never be room: that is an error now rather than a
-// deadlock.
-func (l *lane) enter(ctx context.Context) (leave func(), err error) {
-	t := turnOf(ctx)
-	if t == nil || t.box == nil || t.box.port.lane != l {
-		return func() {}, nil
-	}
-	i := t.box.index
-	stuck := l.entries[i].out
-	for _, j := range l.inside {
-		if j != i {
-			stuck += l.entries[j].out
-		}
-	}
-	if stuck >= l.window {
-		return nil, ErrOwnKey
-	}
-	l.inside = append(l.inside, i)
-	return func() {
-		for at, j := range l.inside {
-			if j == i {
-				l.inside = append(l.inside[:at], l.inside[at+1:]...)
-				return
-			}
-		}
-	}, nil
 }
 
 // attend is called by a slot that has published completions and found flags.
