@@ -18,10 +18,11 @@ const (
 // finished. Then it lets the goroutines go and returns nil.
 //
 // If ctx ends first, Close gives up: nothing more is started, the handlers'
-// contexts end, and a [*LeftError] tells what was left, by lane and key. The
-// goroutines of handlers that still run leave when these return.
+// contexts end, and a [*LeftError] tells what was left, by lane and key.
+// Handlers that still run then are not waited for. A second Close does, or
+// until its own ctx ends, and returns nil when nothing runs any more.
 //
-// It may be called twice, also at the same time.
+// It may be called from several goroutines.
 func (e *Executor) Close(ctx context.Context) error {
 	e.mu.Lock()
 	first := !e.stopped
@@ -29,31 +30,59 @@ func (e *Executor) Close(ctx context.Context) error {
 	lanes := slices.Clone(e.lanes)
 	e.mu.Unlock()
 	if !first {
-		select {
-		case <-e.ended:
-			return e.left
-		case <-ctx.Done():
-			return fmt.Errorf("executor: closing, while another Close drains: %w", ctx.Err())
-		}
+		return e.closeAgain(ctx)
 	}
 	defer close(e.ended)
 	for _, l := range lanes {
 		l.shut()
 	}
 	for _, l := range lanes {
-		select {
-		case <-l.empty:
-		case <-ctx.Done():
-			e.left = e.giveUp(ctx.Err(), lanes)
-			return e.left
+		if err := l.drained(ctx); err != nil {
+			return e.giveUp(err, lanes)
 		}
 	}
 	e.retire()
-	e.openSlots.Wait()
-	e.carriers.Wait()
-	e.offloads.Wait()
+	e.leave()
 	e.cancel()
 	return nil
+}
+
+// drained waits until the lane is empty.
+func (l *lane) drained(ctx context.Context) error {
+	select {
+	case <-l.empty: // though ctx may have ended too
+		return nil
+	default:
+	}
+	select {
+	case <-l.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leave waits until no goroutine of the executor is left.
+func (e *Executor) leave() {
+	e.openSlots.Wait() // from then on nobody starts a carrier
+	e.carriers.Wait()
+	e.offloads.Wait()
+}
+
+// closeAgain waits for the first Close, and for what it left running.
+func (e *Executor) closeAgain(ctx context.Context) error {
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		<-e.ended
+		e.leave()
+	}()
+	select {
+	case <-left:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("executor: closing, waiting for the handlers that still run: %w", ctx.Err())
+	}
 }
 
 // giveUp ends the executor with messages left.
@@ -67,6 +96,9 @@ func (e *Executor) giveUp(cause error, lanes []*lane) error {
 	err := e.report(cause, lanes)
 	e.retire()
 	e.cancel()
+	if err.Total == 0 { // the last message finished meanwhile
+		return nil
+	}
 	return err
 }
 
@@ -76,6 +108,7 @@ func (e *Executor) giveUp(cause error, lanes []*lane) error {
 //	carrier: state = parked, looks at closing
 func (e *Executor) retire() {
 	e.closing.Store(true)
+	close(e.quit)
 	for _, s := range e.slots {
 		yield("close.retire")
 		if s.state.CompareAndSwap(slotParked, slotSeating) {
@@ -100,7 +133,7 @@ func (s *slot) close() {
 }
 
 // report asks the slots what they hold of the lanes.
-func (e *Executor) report(cause error, lanes []*lane) error {
+func (e *Executor) report(cause error, lanes []*lane) *LeftError {
 	err := &LeftError{Cause: cause}
 	ctx, cancel := context.WithTimeout(context.Background(), answerAtAll)
 	defer cancel()

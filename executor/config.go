@@ -60,7 +60,7 @@ type Config struct {
 	Spin time.Duration
 
 	// OnStall, if set, is called once per lane whose handler was found to
-	// block without saying so, on a goroutine of its own.
+	// block for 10 x StallAfter without saying so, on a goroutine of its own.
 	OnStall func(Stall)
 }
 
@@ -69,7 +69,7 @@ type Stall struct {
 	Lane  string        // name of the lane
 	Key   any           // key of the message
 	For   time.Duration // how long it had been running, at least
-	Stack []byte        // the stacks of the process when it was noticed
+	Stack []byte        // of the handler's goroutine
 }
 
 // option is one bounded integer setting.

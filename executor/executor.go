@@ -22,10 +22,10 @@ type Executor struct {
 	lanes   []*lane
 	stopped bool // no more lanes, no more messages
 
-	closing atomic.Bool // slots close when they have nothing to do
-	gaveUp  atomic.Bool // Close has: start nothing more
-	ended   chan struct{}
-	left    error // after ended
+	closing atomic.Bool   // slots close when they have nothing to do
+	gaveUp  atomic.Bool   // Close has: start nothing more
+	quit    chan struct{} // closed with closing, for the monitor
+	ended   chan struct{} // closed when the first Close has returned
 
 	carriers  sync.WaitGroup // and monitors and reports
 	offloads  sync.WaitGroup
@@ -49,7 +49,7 @@ func newExecutor(cfg Config, keep int) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{cfg: cfg, keep: keep, ended: make(chan struct{})}
+	e := &Executor{cfg: cfg, keep: keep, quit: make(chan struct{}), ended: make(chan struct{})}
 	e.base, e.cancel = context.WithCancel(context.Background())
 	e.pool.e = e
 	e.openSlots.Add(cfg.Workers)

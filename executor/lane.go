@@ -271,11 +271,11 @@ func (l *Lane[K, M]) key(cell uint32) any { return l.cells[cell].Key }
 // finished. If ctx ends first it returns a [*LeftError]; the messages go on.
 func (l *Lane[K, M]) Close(ctx context.Context) error {
 	l.shut()
-	select {
-	case <-l.empty:
-		l.e.remove(&l.lane)
-		return nil
-	case <-ctx.Done():
-		return l.e.report(ctx.Err(), []*lane{&l.lane})
+	if err := l.drained(ctx); err != nil {
+		if left := l.e.report(err, []*lane{&l.lane}); left.Total > 0 {
+			return left
+		}
 	}
+	l.e.remove(&l.lane)
+	return nil
 }

@@ -79,7 +79,7 @@ func (s *slot) poke() {
 		if s.lent {
 			s.lent = false
 			b := s.cur.box
-			s.e.stalled(b.port.lane, b.port.lane.body.key(b.first))
+			s.e.stalled(b.port.lane, b.port.lane.body.key(b.first), s.cur)
 		}
 		s.seat()
 	}

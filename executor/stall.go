@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"fmt"
 	"runtime"
 	"time"
 )
@@ -18,7 +19,7 @@ func (e *Executor) watch() {
 		return
 	}
 	e.tick.Store(millis())
-	if e.cfg.StallAfter < 0 {
+	if e.cfg.StallAfter < 0 || e.closing.Load() {
 		e.watching.Store(0) // nobody to stop; every wake sets the clock
 		return
 	}
@@ -37,7 +38,11 @@ func (e *Executor) monitor() {
 	ticker := time.NewTicker(e.cfg.StallAfter)
 	defer ticker.Stop()
 	for {
-		<-ticker.C
+		select {
+		case <-e.quit:
+			return
+		case <-ticker.C:
+		}
 		e.tick.Store(millis())
 		for i, s := range e.slots {
 			ep := s.epoch.Load()
@@ -87,37 +92,73 @@ func (s *slot) rescue(ep uint64) bool {
 	l, cell := c.box.port.lane, c.box.first
 	key := l.body.key(cell)
 	if s.give(true) {
-		s.e.stalled(l, key)
+		s.e.stalled(l, key, c)
 	}
 	return true
 }
 
-// stalled counts a stall and reports the first of each lane.
-func (e *Executor) stalled(l *lane, key any) {
+// reportAfter is how many times StallAfter a handler must have blocked to be
+// reported. Taking a slot in vain costs a few microseconds; a report says that
+// somebody should change their program, and on a busy machine anything may
+// take a millisecond now and then.
+const reportAfter = 10
+
+// stalled counts a stall and reports the first of each lane, if it lasts. The
+// caller owns the slot that was taken from c.
+func (e *Executor) stalled(l *lane, key any, c *carrier) {
 	e.stalls.Add(1)
 	l.stalls.Add(1)
 	if e.cfg.OnStall == nil || !l.reported.CompareAndSwap(false, true) {
 		return
 	}
+	c.turn.mu.Lock()
+	gen := c.turn.gen // goes up when the handler returns
+	c.turn.mu.Unlock()
 	e.carriers.Go(func() {
-		e.cfg.OnStall(Stall{Lane: l.name, Key: key, For: e.cfg.StallAfter, Stack: handlerStacks()})
+		later := time.NewTimer((reportAfter - 1) * e.cfg.StallAfter)
+		defer later.Stop()
+		select {
+		case <-e.quit:
+			return
+		case <-later.C:
+		}
+		c.turn.mu.Lock()
+		over := gen != c.turn.gen
+		c.turn.mu.Unlock()
+		var stack []byte
+		if !over {
+			stack = blockedStack(c)
+		}
+		if stack == nil { // it has returned, or computes, or had no CPU
+			l.reported.Store(false)
+			return
+		}
+		e.cfg.OnStall(Stall{Lane: l.name, Key: key, For: reportAfter * e.cfg.StallAfter, Stack: stack})
 	})
 }
 
 // maxStacks bounds the memory for a stall's report.
 const maxStacks = 1 << 20
 
-// handlerStacks returns the stacks of the goroutines that run handlers.
-func handlerStacks() []byte {
+// blockedStack returns the stack of the goroutine that runs a carrier's
+// handler, if it is blocked and not in an Await. A stack names the carrier: it
+// is the receiver of proceed.
+func blockedStack(c *carrier) []byte {
 	buf := make([]byte, maxStacks)
 	buf = buf[:runtime.Stack(buf, true)]
-	var out [][]byte
-	for _, g := range bytes.Split(buf, []byte("\n\n")) {
-		if bytes.Contains(g, []byte("executor.(*carrier).proceed")) {
-			out = append(out, g)
+	frame := fmt.Appendf(nil, "executor.(*carrier).proceed(%p)", c)
+	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
+		if !bytes.Contains(stack, frame) {
+			continue
 		}
+		head, _, _ := bytes.Cut(stack, []byte("\n"))
+		waits := bytes.Contains(stack, []byte("executor.Await[")) || bytes.Contains(stack, []byte("executor.(*carrier).retake"))
+		if waits || bytes.Contains(head, []byte("[run")) {
+			return nil
+		}
+		return bytes.Clone(stack)
 	}
-	return bytes.Join(out, []byte("\n\n"))
+	return nil
 }
 
 // started is the zero of the executor's clocks.
