@@ -97,10 +97,10 @@ func (s *slot) rescue(ep uint64) bool {
 	return true
 }
 
-// reportAfter is how many times StallAfter a handler must have blocked to be
-// reported. Taking a slot in vain costs a few microseconds; a report says that
-// somebody should change their program, and on a busy machine anything may
-// take a millisecond now and then.
+// reportAfter is how many times StallAfter a handler must have blocked, half
+// of it at the same place, to be reported. Taking a slot in vain costs a few
+// microseconds; a report says that somebody should change their program, and
+// on a busy machine anything may take a millisecond now and then.
 const reportAfter = 10
 
 // stalled counts a stall and reports the first of each lane, if it lasts. The
@@ -111,27 +111,22 @@ func (e *Executor) stalled(l *lane, key any, c *carrier) {
 	if e.cfg.OnStall == nil || !l.reported.CompareAndSwap(false, true) {
 		return
 	}
-	c.turn.mu.Lock()
-	gen := c.turn.gen // goes up when the handler returns
-	c.turn.mu.Unlock()
 	e.carriers.Go(func() {
-		later := time.NewTimer((reportAfter - 1) * e.cfg.StallAfter)
-		defer later.Stop()
-		select {
-		case <-e.quit:
-			return
-		case <-later.C:
-		}
-		c.turn.mu.Lock()
-		over := gen != c.turn.gen
-		c.turn.mu.Unlock()
 		var stack []byte
-		if !over {
+		for range 2 {
+			half := time.NewTimer(reportAfter / 2 * e.cfg.StallAfter)
+			select {
+			case <-e.quit:
+				half.Stop()
+				return
+			case <-half.C:
+			}
+			before := stack
 			stack = blockedStack(c)
-		}
-		if stack == nil { // it has returned, or computes, or had no CPU
-			l.reported.Store(false)
-			return
+			if stack == nil || before != nil && !bytes.Equal(stack, before) {
+				l.reported.Store(false) // it has returned, or goes on, or had no CPU
+				return
+			}
 		}
 		e.cfg.OnStall(Stall{Lane: l.name, Key: key, For: reportAfter * e.cfg.StallAfter, Stack: stack})
 	})
@@ -139,6 +134,13 @@ func (e *Executor) stalled(l *lane, key any, c *carrier) {
 
 // maxStacks bounds the memory for a stall's report.
 const maxStacks = 1 << 20
+
+// notBlocked are the signs in a stack of a handler that is not to blame: it
+// computes, the Go runtime holds it up, or it waits as it should.
+var notBlocked = []string{
+	"[running", "[runnable", "[semacquire", "[preempted", "[GC ",
+	"executor.Await[", "executor.(*carrier).retake",
+}
 
 // blockedStack returns the stack of the goroutine that runs a carrier's
 // handler, if it is blocked and not in an Await. A stack names the carrier: it
@@ -151,10 +153,10 @@ func blockedStack(c *carrier) []byte {
 		if !bytes.Contains(stack, frame) {
 			continue
 		}
-		head, _, _ := bytes.Cut(stack, []byte("\n"))
-		waits := bytes.Contains(stack, []byte("executor.Await[")) || bytes.Contains(stack, []byte("executor.(*carrier).retake"))
-		if waits || bytes.Contains(head, []byte("[run")) {
-			return nil
+		for _, s := range notBlocked {
+			if bytes.Contains(stack, []byte(s)) {
+				return nil
+			}
 		}
 		return bytes.Clone(stack)
 	}
