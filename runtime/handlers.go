@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/wowgen/wow"
@@ -42,6 +43,13 @@ func Reacted(ctx context.Context, f func(*Outbox) error) (wow.Commands, error) {
 	var o Outbox
 	err := finish(ctx, f(&o), &o.work)
 	return o.commands, err
+}
+
+// IsRefusal reports whether an error that a command handler returned is the
+// aggregate's decision, rather than a failure that a retry or a mended program
+// may overcome.
+func IsRefusal(err error) bool {
+	return err != nil && !errors.Is(err, wow.Retryable) && !technical(err)
 }
 
 // finish runs offloaded work, if there is any and nothing went wrong before.

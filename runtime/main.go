@@ -26,15 +26,17 @@ import (
 func Main(ctx context.Context, r *Runtime, run func(ctx context.Context) error) error {
 	ctx, release := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer release()
-	if err := r.Start(ctx); err != nil {
-		return err
-	}
-	var err error
-	if run == nil {
+	context.AfterFunc(ctx, release) // a second signal is not for us
+	err := r.Start(ctx)
+	switch {
+	case err != nil:
+	case run == nil:
 		<-ctx.Done()
-	} else if err = run(ctx); errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	default:
+		err = run(ctx)
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // it was asked to
 	}
-	release()
 	return errors.Join(err, r.Stop(context.WithoutCancel(ctx)))
 }

@@ -29,25 +29,16 @@ type settings struct {
 }
 
 // with starts the shop, calls f, and stops the shop again. What was sent is
-// finished first, whether f failed or not.
-func with(ctx context.Context, set settings, f func(*app) error) (err error) {
+// finished first, whether f failed or not. f's context ends with SIGINT and
+// SIGTERM.
+func with(ctx context.Context, set settings, f func(context.Context, *app) error) (err error) {
 	dir, err := os.MkdirTemp("", "shop-receipts-")
 	if err != nil {
 		return fmt.Errorf("making a folder for receipts: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-
 	a := assemble(dir, set)
-	if err := a.runtime.Start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // somebody pressed ^C before anything had begun
-		}
-		return err
-	}
-	err = f(a)
-	// The stop has its own deadline, and goes on after ctx: that may have
-	// ended because somebody pressed ^C.
-	return errors.Join(err, a.runtime.Stop(context.WithoutCancel(ctx)))
+	return wowrt.Main(ctx, a.runtime, func(ctx context.Context) error { return f(ctx, a) })
 }
 
 // assemble registers every handler of the domain. This is all the wiring that

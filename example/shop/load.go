@@ -40,7 +40,7 @@ func prepareLoad(flags *flag.FlagSet) func(context.Context, cli.Streams) error {
 			return err
 		}
 		set := settings{inFlight: p.senders, logger: warnings(s)}
-		return with(ctx, set, func(a *app) error { return a.load(ctx, p, s) })
+		return with(ctx, set, func(ctx context.Context, a *app) error { return a.load(ctx, p, s) })
 	}
 }
 

@@ -28,8 +28,8 @@ func program() *cli.Program {
 		Commands: []cli.Command{
 			{Name: "session", Summary: "Tells a day in the shop, step by step.", Prepare: prepareSession},
 			{Name: "load", Args: "[-n N] [-aggregates N]", Summary: "Drives load, and checks that nothing was lost.", Prepare: prepareLoad},
-			lines.Subcommand(catalogue, func(ctx context.Context, s cli.Streams, f func(*wowrt.Runtime) error) error {
-				return with(ctx, settings{logger: warnings(s)}, func(a *app) error { return f(a.runtime) })
+			lines.Subcommand(catalogue, func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error {
+				return with(ctx, settings{logger: warnings(s)}, func(ctx context.Context, a *app) error { return f(ctx, a.runtime) })
 			}),
 		},
 	}

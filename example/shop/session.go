@@ -24,7 +24,7 @@ func prepareSession(*flag.FlagSet) func(context.Context, cli.Streams) error {
 	return func(ctx context.Context, s cli.Streams) error {
 		// The session provokes a panic and tells it itself.
 		quiet := settings{logger: slog.New(slog.DiscardHandler)}
-		return with(ctx, quiet, func(a *app) error { return a.session(ctx, s.Out) })
+		return with(ctx, quiet, func(ctx context.Context, a *app) error { return a.session(ctx, s.Out) })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -129,7 +131,7 @@ func TestLoadNamesAllThatIsWrongWithItsFlags(t *testing.T) {
 }
 
 func TestTheBooksFindWhatIsLost(t *testing.T) {
-	err := with(t.Context(), settings{logger: slog.New(slog.DiscardHandler)}, func(a *app) error {
+	err := with(t.Context(), settings{logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context, a *app) error {
 		for range 3 {
 			if _, err := a.carts.AddItem(t.Context(), domain.AddItem{CartID: "c1", SKU: "tea", Qty: 1}); err != nil {
 				return err
@@ -168,42 +170,74 @@ func TestTheBooksFindWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestASignalDrainsAndExitsZero runs the program as a process.
+// process is the program in a process of its own, its input still open.
+type process struct {
+	*exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	errs bytes.Buffer
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.CommandContext(t.Context(), self, args...)}
+	p.Env = append(os.Environ(), "SHOP_MAIN=1")
+	p.Stderr = &p.errs
+	in, err1 := p.StdinPipe()
+	out, err2 := p.StdoutPipe()
+	if err := errors.Join(err1, err2, p.Start()); err != nil {
+		t.Fatal(err)
+	}
+	p.in, p.out = in, bufio.NewReader(out)
+	return p
+}
+
 func TestASignalDrainsAndExitsZero(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), self, "run")
-		cmd.Env = append(os.Environ(), "SHOP_MAIN=1")
-		in, err := cmd.StdinPipe() // which stays open
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(in, `{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":2}}`+"\n")
-		r := bufio.NewReader(out)
-		line, err := r.ReadString('\n')
+		p := start(t, "run")
+		io.WriteString(p.in, `{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":2}}`+"\n")
+		line, err := p.out.ReadString('\n')
 		if want := `{"line":1,"id":"c1","version":1,"stage":"PROCESSED"}` + "\n"; err != nil || line != want {
 			t.Errorf("got %q (%v), want %q", line, err, want)
 		}
-		if err := cmd.Process.Signal(sig); err != nil {
+		if err := p.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
-		if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+		if rest, err := io.ReadAll(p.out); err != nil || len(rest) > 0 {
 			t.Errorf("after %v came %q (%v)", sig, rest, err)
 		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("after %v: %v: %s", sig, err, errs.String())
+		if err := p.Wait(); err != nil {
+			t.Errorf("after %v: %v: %s", sig, err, p.errs.String())
+		}
+	}
+}
+
+func TestASecondSignalDoesNotWaitForWhatHangs(t *testing.T) {
+	p := start(t, "run", "-timeout", "1h")
+	io.WriteString(p.in, `{"command":"add_item","id":"c1","body":{"SKU":"frozen","Qty":1}}`+"\n")
+	// A pipe and a reader hold much less than this: once it is written, the
+	// command before it has begun.
+	if _, err := p.in.Write(bytes.Repeat([]byte("\n"), 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+				t.Errorf("it ended with %v, want to be killed by the second signal: %s", err, p.errs.String())
+			}
+			return
+		case <-again.C: // the first asks it to drain, the next must end it
+			p.Process.Signal(os.Interrupt)
 		}
 	}
 }

@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -33,9 +32,9 @@ func program() *cli.Program {
 		Summary: "A small bank whose transfers are a saga between two accounts.",
 		Commands: []cli.Command{
 			{Name: "session", Summary: "Tells what becomes of some transfers, step by step.", Prepare: prepareSession},
-			lines.Subcommand(catalogue, func(ctx context.Context, s cli.Streams, f func(*wowrt.Runtime) error) error {
+			lines.Subcommand(catalogue, func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error {
 				log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-				return with(ctx, log, func(b *bank) error { return f(b.runtime) })
+				return with(ctx, log, func(ctx context.Context, b *bank) error { return f(ctx, b.runtime) })
 			}),
 		},
 	}
@@ -64,26 +63,19 @@ type bank struct {
 }
 
 // with starts the bank, calls f, and stops the bank again. What was sent is
-// finished first.
-func with(ctx context.Context, log *slog.Logger, f func(*bank) error) error {
+// finished first. f's context ends with SIGINT and SIGTERM.
+func with(ctx context.Context, log *slog.Logger, f func(context.Context, *bank) error) error {
 	r := wowrt.New(wowrt.Config{Logger: log})
 	b := &bank{runtime: r, accounts: domain.NewAccountClient(r.Gateway()), ledger: new(domain.Ledger)}
 	domain.RegisterAccount(r)
 	domain.RegisterTransfer(r, domain.Transfer{})
 	domain.RegisterLedger(r, b.ledger)
-	if err := r.Start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // somebody pressed ^C before anything had begun
-		}
-		return err
-	}
-	err := f(b)
-	return errors.Join(err, r.Stop(context.WithoutCancel(ctx)))
+	return wowrt.Main(ctx, r, func(ctx context.Context) error { return f(ctx, b) })
 }
 
 func prepareSession(*flag.FlagSet) func(context.Context, cli.Streams) error {
 	return func(ctx context.Context, s cli.Streams) error {
-		return with(ctx, slog.New(slog.DiscardHandler), func(b *bank) error {
+		return with(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, b *bank) error {
 			t := &teller{bank: b, Story: story.New(ctx, b.runtime, s.Out), ctx: ctx}
 			t.Print("A bank of two accounts. A transfer is a saga between them.")
 			return t.Play(t.open, t.arrive, t.bounce, t.end)

@@ -33,7 +33,7 @@ func TestMoneyIsNeitherCreatedNorLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := rapid.SliceOfN(rapid.IntRange(1, 1000), 1, 4).Draw(t, "limits")
 		moves := rapid.SliceOfN(rapid.Custom(drawMove), 0, 40).Draw(t, "moves")
-		err := with(t.Context(), slog.New(slog.DiscardHandler), func(b *bank) error {
+		err := with(t.Context(), slog.New(slog.DiscardHandler), func(_ context.Context, b *bank) error {
 			for i, limit := range limits {
 				if _, err := b.accounts.OpenAccount(t.Context(), domain.OpenAccount{AccountID: name(i), Limit: limit}); err != nil {
 					return err
@@ -137,7 +137,7 @@ func (b *bank) checkLedger(t *rapid.T, deposited int, prepared map[string]bool) 
 
 // TestATransferThatIsSentTwiceMovesMoneyOnce repeats a request.
 func TestATransferThatIsSentTwiceMovesMoneyOnce(t *testing.T) {
-	err := with(t.Context(), slog.New(slog.DiscardHandler), func(b *bank) error {
+	err := with(t.Context(), slog.New(slog.DiscardHandler), func(_ context.Context, b *bank) error {
 		for _, id := range []string{"ann", "bob"} {
 			if _, err := b.accounts.OpenAccount(t.Context(), domain.OpenAccount{AccountID: id, Limit: 1000}); err != nil {
 				return err

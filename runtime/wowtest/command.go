@@ -18,7 +18,8 @@ type Outcome struct {
 	state  wow.State // after the events
 }
 
-// When has the aggregate decide a command.
+// When has the aggregate decide a command. One that creates needs no ID; the
+// aggregate is called "created" then.
 func (s *Scenario) When(cmd wow.Sendable) *Outcome {
 	t := s.app.t
 	t.Helper()
@@ -28,19 +29,24 @@ func (s *Scenario) When(cmd wow.Sendable) *Outcome {
 		t.Fatalf("wowtest: deciding %s: nobody handles the commands of %s; pass its Register function to New", typeName(cmd), target.Aggregate)
 	}
 	body := s.app.crossCommand(cmd)
+	if target.ID == "" {
+		target.ID = "created"
+	}
 	w := s.fold(target, g.State)
 	o := &Outcome{s: s, cmd: cmd, state: w.a}
-	var expected int64
-	if v, ok := body.(wow.Versioned); ok {
-		expected = v.WowExpected()
-	}
-	if o.err = wowrt.Admit(cmd.WowCommand(), target, w.version, expected); o.err != nil {
-		return o
-	}
 	m := s.commitMeta(target, w.version+1)
 	in := &wowrt.Command{
-		CommandMeta: wow.CommandMeta{Target: target, Expected: expected, Time: m.Time, Correlation: m.Correlation, Metadata: m.Metadata},
+		CommandMeta: wow.CommandMeta{Target: target, Time: m.Time, Correlation: m.Correlation, Metadata: m.Metadata},
 		Body:        body,
+	}
+	if c, ok := body.(wow.Requested); ok {
+		in.Request = c.WowRequest()
+	}
+	if c, ok := body.(wow.Versioned); ok {
+		in.Expected = c.WowExpected()
+	}
+	if o.err = admit(in, w.version); o.err != nil {
+		return o
 	}
 	o.events, o.err = wowrt.Decided(t.Context(), func(out *wowrt.Decision) error {
 		return g.Decide(t.Context(), w.a, in, out)
@@ -59,6 +65,16 @@ func (s *Scenario) When(cmd wow.Sendable) *Outcome {
 		o.state = w.a
 	}
 	return o
+}
+
+// admit checks what the runtime checks before a handler is asked.
+func admit(in *wowrt.Command, version int64) error {
+	if v, ok := in.Body.(wowrt.Validatable); ok {
+		if err := v.Validate(); err != nil {
+			return fmt.Errorf("%w: %w", wow.ErrInvalid, err)
+		}
+	}
+	return wowrt.Admit(in.Body.WowCommand(), in.Target, version, in.Expected)
 }
 
 // Then expects that exactly these events happen, in this order.
@@ -89,8 +105,8 @@ func (o *Outcome) ThenRefused(code string) *Outcome {
 	return o
 }
 
-// ThenFails expects a technical failure, one that can be retried, with an
-// error that is target.
+// ThenFails expects an error that is target and no refusal: one that can be
+// retried, a version conflict, or [wow.ErrInvalid] from the command's Validate.
 func (o *Outcome) ThenFails(target error) *Outcome {
 	o.s.app.t.Helper()
 	if o.err == nil || !failed(o.err) || !errors.Is(o.err, target) {
@@ -130,10 +146,8 @@ func StateOf[S any, P interface {
 	return s
 }
 
-// failed tells a technical failure from a refusal.
-func failed(err error) bool {
-	return errors.Is(err, wow.Retryable) || errors.Is(err, wow.ErrUnknownType) || errors.Is(err, wow.ErrConflict)
-}
+// failed tells other errors from refusals.
+func failed(err error) bool { return errors.Is(err, wow.ErrInvalid) || !wowrt.IsRefusal(err) }
 
 // told says what happened instead.
 func (o *Outcome) told() []string {

@@ -2,6 +2,7 @@ package wowtest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -29,6 +30,7 @@ type fill struct {
 	JarID string
 	Kind  string
 	N     int
+	At    int // the version that is expected
 	note  string
 }
 
@@ -49,6 +51,19 @@ var fillType = &wow.CommandType{Aggregate: "test.jar", Name: "fill", Mode: wow.U
 		}
 		return c, err
 	}}
+
+func (c fill) WowExpected() int64 { return int64(c.At) }
+func (c fill) WowRequest() string { return c.Kind }
+
+// Validate holds a kind to lower case.
+func (c fill) Validate() error {
+	if c.Kind != strings.ToLower(c.Kind) {
+		return errLoud
+	}
+	return nil
+}
+
+var errLoud = errors.New("the kind shouts")
 
 func (fill) WowCommand() *wow.CommandType { return fillType }
 func (c fill) WowTarget() wow.Target      { return wow.Target{Aggregate: "test.jar", ID: c.JarID} }
@@ -112,6 +127,9 @@ func jars(apply func(*jar), decide func(*jar, fill) (wow.Events, error)) func(*w
 	return func(r *wowrt.Runtime) {
 		r.AddAggregate(wowrt.Aggregate{State: jarType(apply), Commands: []wowrt.CommandHandler{{Command: fillType}},
 			Decide: func(_ context.Context, s wow.State, in *wowrt.Command, out *wowrt.Decision) error {
+				if c := in.Body.(fill); in.Request != c.Kind || in.Expected != int64(c.At) {
+					return fmt.Errorf("the command comes with request %q and version %d", in.Request, in.Expected)
+				}
 				events, err := decide(s.(*jar), in.Body.(fill))
 				out.Add(events...)
 				return err

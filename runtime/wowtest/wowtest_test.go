@@ -77,6 +77,13 @@ func TestATechnicalFailureIsNoRefusal(t *testing.T) {
 	expectFailure(t, func(tb wowtest.TB) { app(tb).When(fill{JarID: "j1"}).ThenRefused("refused") }, "got    a failure: reaching up")
 }
 
+func TestWhatTheRuntimeChecksIsCheckedToo(t *testing.T) {
+	lab := wowtest.New(t, jars(nil, right))
+	lab.When(fill{JarID: "j1", Kind: "MINT", N: 1}).ThenFails(wow.ErrInvalid).ThenFails(errLoud)
+	lab.Given(filled{Kind: "mint", N: 1}).When(fill{JarID: "j1", N: 1, At: 2}).ThenFails(wow.ErrConflict)
+	lab.Given(filled{Kind: "mint", N: 1}).When(fill{JarID: "j1", N: 1, At: 1}).Then(filled{N: 1})
+}
+
 func TestADecisionThatChangesTheStateIsFound(t *testing.T) {
 	expectFailure(t, func(tb wowtest.TB) {
 		wowtest.New(tb, jars(nil, func(j *jar, c fill) (wow.Events, error) {
@@ -122,6 +129,12 @@ func TestAWrongKeyIsFound(t *testing.T) {
 		wowtest.New(tb, refill(func(filled) []wow.Sendable { return []wow.Sendable{fill{N: 1}} })).WhenEvent("j1", filled{})
 	}, "routing fill{N: 1}: its key is empty")
 	expectFailure(t, func(tb wowtest.TB) { wowtest.New(tb, refill(nil)).WhenEvent("", filled{}) }, "its ID is empty")
+}
+
+func TestACommandThatCreatesNeedsNoID(t *testing.T) {
+	fillType.Mode = wow.Create
+	t.Cleanup(func() { fillType.Mode = wow.Upsert })
+	wowtest.New(t, jars(nil, right)).When(fill{N: 1}).Then(filled{N: 1}).ThenState(&jar{ID: "created", Sweets: map[string]int{"": 1}})
 }
 
 func TestWhatIsNotRegisteredIsNamed(t *testing.T) {

@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 )
 
 // Program is an example with its subcommands. The first is run when none is
@@ -41,14 +39,9 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Main runs the program with the arguments and streams of the process. SIGINT
-// and SIGTERM end the context; a second one ends the process.
+// Main runs the program with the arguments and streams of the process.
 func (p *Program) Main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	code := p.Run(ctx, os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})
-	stop()
-	os.Exit(code)
+	os.Exit(p.Run(context.Background(), os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // Run runs the program and returns its exit code.

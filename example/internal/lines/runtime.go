@@ -35,7 +35,7 @@ func New(r *wowrt.Runtime) *Driver {
 // Subcommand returns the subcommand run of an example. start starts the
 // example's app, calls f and stops the app; commands is the help text about
 // what can be said to it.
-func Subcommand(commands string, start func(ctx context.Context, s cli.Streams, f func(*wowrt.Runtime) error) error) cli.Command {
+func Subcommand(commands string, start func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error) cli.Command {
 	return cli.Command{
 		Name: "run", Args: "< FILE", Summary: "Runs one JSON command per line.", Help: Format + commands,
 		Prepare: func(flags *flag.FlagSet) func(context.Context, cli.Streams) error {
@@ -52,7 +52,7 @@ func Subcommand(commands string, start func(ctx context.Context, s cli.Streams, 
 				if err := errors.Join(errs...); err != nil {
 					return err
 				}
-				return start(ctx, s, func(r *wowrt.Runtime) error {
+				return start(ctx, s, func(ctx context.Context, r *wowrt.Runtime) error {
 					d := New(r)
 					d.Window, d.Timeout = *window, *timeout
 					return d.Run(ctx, s.In, s.Out)
