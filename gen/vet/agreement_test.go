@@ -1,56 +1,128 @@
 package vet
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/txtar"
 
 	"github.com/wowgen/wow/gen"
+	"github.com/wowgen/wow/gen/output"
 	"github.com/wowgen/wow/schema"
 )
+
+// roles are the handlers of packages, by import path and method: "saga", or
+// "saga, blocking".
+type roles map[string]map[string]string
+
+func (r roles) add(pkg, method string, as role, blocking bool) {
+	if r[pkg] == nil {
+		r[pkg] = map[string]string{}
+	}
+	r[pkg][method] = string(as)
+	if blocking {
+		r[pkg][method] += ", blocking"
+	}
+}
 
 // TestRolesAreTheGenerators holds that the analyzer, which knows types, takes
 // the same methods for handlers as the generator, which reads syntax only.
 func TestRolesAreTheGenerators(t *testing.T) {
-	for _, pattern := range []string{
-		"example/shop/domain", "gen/vet/testdata/blocking", "gen/vet/testdata/state", "gen/vet/testdata/replay",
-		"gen/vet/testdata/order", "gen/vet/testdata/contexts", "gen/vet/testdata/fixes", "gen/vet/testdata/across",
-		"gen/vet/testdata/stale", "gen/vet/testdata/ungenerated", "gen/vet/testdata/yaml",
-	} {
-		t.Run(pattern, func(t *testing.T) {
-			require.Equal(t, generatorRoles(t, pattern), analyzerRoles(t, pattern))
-		})
-	}
-}
-
-func generatorRoles(t *testing.T, pattern string) map[string]string {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	r, _, err := gen.Plan(gen.Config{Dir: root, Patterns: []string{"./" + pattern}})
+	patterns := []string{"./example/shop/domain", "./example/transfer/domain"}
+	for _, name := range []string{"blocking", "state", "replay", "order", "contexts", "fixes", "across", "stale", "ungenerated", "yaml"} {
+		patterns = append(patterns, "./gen/vet/testdata/"+name)
+	}
+	want := generatorRoles(t, root, patterns)
+	require.Len(t, want, len(patterns))
+	require.Equal(t, want, analyzerRoles(t, &packages.Config{Dir: root}, patterns))
+}
+
+// TestScenariosAgree holds the same for everything that the generator's
+// scenarios declare, and that nothing which was just generated is called stale.
+func TestScenariosAgree(t *testing.T) {
+	root := t.TempDir()
+	wow, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	roles := map[string]string{}
-	add := func(typ string, c schema.Call, r role) {
-		roles[typ+"."+c.Method] = string(r)
-		if c.Blocking {
-			roles[typ+"."+c.Method] += ", blocking"
+	files, err := filepath.Glob("../testdata/scenarios/ok-*.txtar")
+	require.NoError(t, err)
+	work := "go 1.26.0\n\nuse " + wow + "\n"
+	want := roles{}
+	var patterns []string
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if unpack(t, file, filepath.Join(root, name), "example.com/"+name) {
+			work += "use ./" + name + "\n"
+			patterns = append(patterns, "example.com/"+name+"/...")
+			for pkg, methods := range generatorRoles(t, filepath.Join(root, name), []string{"./..."}) {
+				want[pkg] = methods
+			}
 		}
 	}
+	require.Greater(t, len(want), 40)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go.work"), []byte(work), 0o600))
+	config := &packages.Config{Dir: root, Env: append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work"))}
+	require.Equal(t, want, analyzerRoles(t, config, patterns))
+}
+
+// unpack writes a scenario as a module and generates its code. It tells false
+// for those that set up modules of their own, or do not run over all packages.
+func unpack(t *testing.T, file, dir, module string) bool {
+	archive, err := txtar.ParseFile(file)
+	require.NoError(t, err)
+	if bytes.Contains(archive.Comment, []byte("args:")) || bytes.Contains(archive.Comment, []byte("edit:")) {
+		return false
+	}
+	files := map[string]string{"go.mod": "module " + module + "\n\ngo 1.26\n"}
+	for _, f := range archive.Files {
+		switch {
+		case strings.HasSuffix(f.Name, "go.mod") || strings.HasSuffix(f.Name, "go.work"):
+			return false
+		case f.Name == "stderr" || f.Name == "stdout" || strings.HasPrefix(f.Name, "want/"):
+		default:
+			name, _ := strings.CutSuffix(f.Name, "@crlf")
+			files[name] = strings.ReplaceAll(string(f.Data), "example.com/app", module)
+		}
+	}
+	for name, text := range files {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	r, err := gen.Run(gen.Config{Dir: dir, Patterns: []string{"./..."}})
+	require.NoError(t, err)
+	require.False(t, r.Failed, "%s: %v", file, r.Diagnostics)
+	require.NoError(t, output.Apply(r.Changes))
+	return true
+}
+
+func generatorRoles(t *testing.T, dir string, patterns []string) roles {
+	r, _, err := gen.Plan(gen.Config{Dir: dir, Patterns: patterns})
+	require.NoError(t, err)
+	all := roles{}
 	for _, p := range r.Packages {
 		for _, a := range p.Aggregates {
 			for _, d := range a.Decides {
 				typ := a.Type
 				if d.On != nil {
-					typ = d.On.Type
+					if typ = d.On.Type; d.On.Interface {
+						continue // the user's methods are elsewhere
+					}
 				}
-				add(typ, d.Call, decide)
+				all.add(p.Path, typ+"."+d.Method, decide, d.Blocking)
 			}
 			for _, e := range a.Applies {
-				add(a.Type, e.Call, apply)
+				all.add(p.Path, a.Type+"."+e.Method, apply, false)
 			}
 		}
 		for _, c := range p.Consumers {
@@ -59,31 +131,33 @@ func generatorRoles(t *testing.T, pattern string) map[string]string {
 				r = saga
 			}
 			for _, f := range c.Functions {
-				add(c.Type, f.Call, r)
+				if !c.Interface {
+					all.add(p.Path, c.Type+"."+f.Method, r, f.Blocking)
+				}
 			}
 		}
 	}
-	require.NotEmpty(t, roles)
-	return roles
+	return all
 }
 
-func analyzerRoles(t *testing.T, pattern string) map[string]string {
-	pkgs, err := packages.Load(&packages.Config{Dir: "../..", Mode: packages.LoadSyntax | packages.NeedModule}, "./"+pattern)
+func analyzerRoles(t *testing.T, config *packages.Config, patterns []string) roles {
+	config.Mode = packages.LoadSyntax | packages.NeedModule
+	pkgs, err := packages.Load(config, patterns...)
 	require.NoError(t, err)
 	graph, err := checker.Analyze([]*analysis.Analyzer{{
 		Name: "roles", Doc: "lists the handlers", ResultType: reflect.TypeFor[*model](),
 		Run: func(pass *analysis.Pass) (any, error) { return newModel(pass), nil },
 	}}, pkgs, nil)
 	require.NoError(t, err)
-	roles := map[string]string{}
+	all := roles{}
 	for _, action := range graph.Roots {
-		require.NoError(t, action.Err)
+		require.NoError(t, action.Err, "%s: %s", action.Package, fmt.Sprint(action.Package.Errors))
 		for _, h := range action.Result.(*model).handlers {
-			roles[h.name] = string(h.role)
-			if h.blocking() {
-				roles[h.name] += ", blocking"
+			all.add(action.Package.PkgPath, h.name, h.role, h.blocking())
+			if !strings.Contains(action.Package.PkgPath, "/testdata/") {
+				require.True(t, h.called && (!h.declared || h.offload), "%s of %s is called stale", h.name, action.Package)
 			}
 		}
 	}
-	return roles
+	return all
 }
