@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate check lint
+.PHONY: help demo test race generate check lint bench bench-quick
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,3 +32,9 @@ check: lint ## formatting, vet, staticcheck, architecture, tidy modules, generat
 lint: ## formatting and the rules of the architecture
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	$(GO) test ./internal/lint
+
+bench: ## measure the executor beside its peers, about 12 minutes: bench/RESULTS.md
+	$(MAKE) -C bench bench
+
+bench-quick: ## prove the peers right and run every benchmark for a moment
+	$(MAKE) -C bench test quick

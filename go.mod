@@ -29,3 +29,5 @@ require (
 	modernc.org/sqlite v1.62.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )
+
+tool github.com/wowgen/wow/cmd/wowgen

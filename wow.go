@@ -8,6 +8,8 @@
 // them.
 package wow
 
+//go:generate go tool wowgen ./example/...
+
 import (
 	"strconv"
 	"strings"
