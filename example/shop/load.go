@@ -55,7 +55,7 @@ func (p plan) check() error {
 			errs = append(errs, fmt.Errorf("-%s is %d: it must be between 1 and %d", v.name, v.value, v.max))
 		}
 	}
-	return errors.Join(errs...)
+	return cli.Usage(errs...)
 }
 
 // tally counts what became of the commands.

@@ -125,7 +125,14 @@ func TestAnInterruptBeforeTheStartIsNoError(t *testing.T) {
 
 func TestLoadNamesAllThatIsWrongWithItsFlags(t *testing.T) {
 	_, errs, code := shop(t, nil, "load", "-n", "0", "-senders", "-1")
-	if code != 1 || !strings.Contains(errs, "-n is 0") || !strings.Contains(errs, "-senders is -1") {
+	if code != 2 || !strings.Contains(errs, "-n is 0") || !strings.Contains(errs, "-senders is -1") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+func TestRunNamesAllThatIsWrongWithItsFlags(t *testing.T) {
+	_, errs, code := shop(t, nil, "run", "-window", "0", "-timeout", "-1s")
+	if code != 2 || !strings.Contains(errs, "-window is 0") || !strings.Contains(errs, "-timeout is -1s") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

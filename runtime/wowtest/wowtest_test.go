@@ -7,10 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/wowgen/wow"
 	wowrt "github.com/wowgen/wow/runtime"
 	"github.com/wowgen/wow/runtime/wowtest"
 )
+
+// A property test can use wowtest too.
+var _ wowtest.TB = (*rapid.T)(nil)
 
 func TestARightDomainPasses(t *testing.T) {
 	lab := wowtest.New(t, jars(nil, right), refill(func(f filled) []wow.Sendable {

@@ -28,8 +28,9 @@ type Command struct {
 	Summary string // one line, as in "Sends N commands."
 	Help    string // what -h says besides; may be empty
 	// Prepare declares the flags and returns what is run once they are set.
-	// An error of it is written to Err, and the exit code is 1. When ctx ends,
-	// it finishes what it has begun and returns nil.
+	// An error of it is written to Err, and the exit code is 1, or 2 for an
+	// error of Usage. When ctx ends, it finishes what it has begun and returns
+	// nil.
 	Prepare func(flags *flag.FlagSet) func(ctx context.Context, s Streams) error
 }
 
@@ -77,12 +78,27 @@ func (p *Program) Run(ctx context.Context, args []string, s Streams) int {
 		p.help(s.Err, c, flags)
 		return 2
 	}
-	if err := run(ctx, s); err != nil {
-		fmt.Fprintf(s.Err, "%s %s: %v\n", p.Name, c.Name, err)
-		return 1
+	err := run(ctx, s)
+	if err == nil {
+		return 0
 	}
-	return 0
+	fmt.Fprintf(s.Err, "%s %s: %v\n", p.Name, c.Name, err)
+	if errors.As(err, new(usageError)) {
+		return 2
+	}
+	return 1
 }
+
+// Usage makes one error of everything that is wrong with the values of flags,
+// nil if nothing is.
+func Usage(errs ...error) error {
+	if err := errors.Join(errs...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+type usageError struct{ error }
 
 func (p *Program) find(name string) *Command {
 	for i := range p.Commands {

@@ -18,8 +18,11 @@ var program = Program{
 		{Name: "load", Args: "[-n N]", Summary: "Works hard.", Help: "It takes a while.\n", Prepare: func(f *flag.FlagSet) func(context.Context, Streams) error {
 			n := f.Int("n", 10, "how much")
 			return func(_ context.Context, s Streams) error {
-				if *n < 0 {
-					return errors.New("less than nothing")
+				switch {
+				case *n > 100:
+					return errors.New("it broke")
+				case *n < 0:
+					return Usage(nil, errors.New("less than nothing"))
 				}
 				fmt.Fprintln(s.Out, "loading", *n)
 				return nil
@@ -38,7 +41,8 @@ func TestTheCommandLine(t *testing.T) {
 		{"play", 0, "playing", ""},
 		{"load", 0, "loading 10", ""},
 		{"load -n 3", 0, "loading 3", ""},
-		{"load -n -3", 1, "", "toy load: less than nothing"},
+		{"load -n 200", 1, "", "toy load: it broke"},
+		{"load -n -3", 2, "", "toy load: less than nothing"},
 		{"-h", 0, "toy load [-n N]", ""},
 		{"--help", 0, "Without a command it is play.", ""},
 		{"help", 0, "A toy.", ""},

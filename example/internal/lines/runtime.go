@@ -2,7 +2,6 @@ package lines
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 
@@ -49,7 +48,7 @@ func Subcommand(commands string, start func(ctx context.Context, s cli.Streams, 
 				if *timeout <= 0 {
 					errs = append(errs, fmt.Errorf("-timeout is %v: it must be more than 0", *timeout))
 				}
-				if err := errors.Join(errs...); err != nil {
+				if err := cli.Usage(errs...); err != nil {
 					return err
 				}
 				return start(ctx, s, func(ctx context.Context, r *wowrt.Runtime) error {
