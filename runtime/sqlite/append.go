@@ -25,25 +25,7 @@ func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Res
 	}
 	defer s.unlock()
 
-	err := s.w.begin(s.synced())
-	if err == nil {
-		err = s.w.append(entries, results)
-		if err != nil {
-			s.w.rollback()
-		}
-	}
-	if err != nil {
-		fail(results, store.Failed, s.explain("appending to", err))
-		return results
-	}
-	if err := s.w.commit(); err != nil {
-		// The last thing written is the mark that makes the transaction whole.
-		// On a full disk it is that which had no room; after any other fault
-		// it may be there and be found after a restart.
-		status := store.Unknown
-		if code(err) == lib.SQLITE_FULL {
-			status = store.Failed
-		}
+	if status, err := s.w.transact(entries, results, s.synced()); err != nil {
 		fail(results, status, s.explain("appending to", err))
 		return results
 	}
@@ -59,6 +41,50 @@ func fail(results []store.Result, status store.Status, err error) {
 			*r = store.Result{Status: status, Err: err}
 		}
 	}
+}
+
+// transact answers for the entries in one transaction. Where that fails it
+// says what became of those that were not refused for themselves.
+func (w *writer) transact(entries []*store.Commit, results []store.Result, synced bool) (store.Status, error) {
+	if err := w.prepare(synced); err != nil {
+		return store.Failed, err
+	}
+	if len(entries) == 1 && w.inserts(entries[0]) {
+		if err := w.append(entries, results); err != nil { // the insert is the transaction
+			w.stale = true
+			return lost(err), err
+		}
+		return store.Stored, nil
+	}
+	if err := w.begin(synced); err != nil {
+		return store.Failed, err
+	}
+	if err := w.append(entries, results); err != nil {
+		w.rollback()
+		return store.Failed, err
+	}
+	if err := w.commit(); err != nil {
+		return lost(err), err
+	}
+	return store.Stored, nil
+}
+
+// lost says what became of a transaction that could not be ended. The last
+// thing written is the mark that makes it whole: on a full disk it is that
+// which had no room; after most other faults it may be there, and be found
+// after a restart.
+func lost(err error) store.Status {
+	switch code(err) {
+	case 0, lib.SQLITE_FULL, lib.SQLITE_READONLY, lib.SQLITE_CONSTRAINT, lib.SQLITE_BUSY, lib.SQLITE_TOOBIG:
+		return store.Failed
+	}
+	return store.Unknown
+}
+
+// inserts reports whether an insert is all that an entry needs.
+func (w *writer) inserts(c *store.Commit) bool {
+	st := w.streams.get(c.Target)
+	return st != nil && st.id != 0 && !st.kept && c.Version == st.head+1
 }
 
 // append answers for the entries inside a transaction. Its error is the

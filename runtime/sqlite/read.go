@@ -99,7 +99,7 @@ func (s *Store) Read(ctx context.Context, after wow.Position, limit int) ([]*sto
 			}
 			return nil
 		}, selectCommits+"WHERE seq > ? ORDER BY seq LIMIT ?", seq, int64(limit))
-		if err == errEnough {
+		if errors.Is(err, errEnough) {
 			return nil
 		}
 		return err

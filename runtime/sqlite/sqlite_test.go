@@ -1,6 +1,9 @@
 package sqlite_test
 
 import (
+	"context"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -11,7 +14,28 @@ import (
 	"github.com/wowgen/wow/runtime/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childFile is the file that a process of this test works on until it is
+// killed.
+const childFile = "WOW_SQLITE_CHILD"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childFile); path != "" {
+		s, err := sqlite.Open(path, sqlite.Config{})
+		if err == nil {
+			err = storetest.CrashChild(s, os.Stdout)
+		}
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child runs this test as a process that appends to a file.
+func child(ctx context.Context, path string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childFile+"="+path)
+	return cmd
+}
 
 func open(t testing.TB, path string, c sqlite.Config) *sqlite.Store {
 	t.Helper()
@@ -40,4 +64,11 @@ func TestContract(t *testing.T) {
 			return again
 		},
 	})
+}
+
+func TestKilledProcessesLoseNothingTheyAcknowledged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.db")
+	storetest.Crash(t, storetest.CrashCycles(),
+		func(ctx context.Context) *exec.Cmd { return child(ctx, path) },
+		func(t testing.TB) store.Store { return open(t, path, sqlite.Config{}) })
 }

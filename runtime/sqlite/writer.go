@@ -24,9 +24,18 @@ type writer struct {
 	expires  time.Time // when to look for outcomes to forget
 }
 
-// begin starts a transaction. One that is not synced may be lost, whole, when
-// the power fails; what it says is then found out again.
+// begin starts a transaction.
 func (w *writer) begin(synced bool) error {
+	if err := w.prepare(synced); err != nil {
+		return err
+	}
+	_, err := w.conn.exec("BEGIN IMMEDIATE")
+	return err
+}
+
+// prepare readies the writer for a transaction. One that is not synced may be
+// lost, whole, when the power fails; what it says is then found out again.
+func (w *writer) prepare(synced bool) error {
 	if w.stale {
 		if err := w.refresh(); err != nil {
 			return err
@@ -42,8 +51,7 @@ func (w *writer) begin(synced bool) error {
 		}
 		w.synced = synced
 	}
-	_, err := w.conn.exec("BEGIN IMMEDIATE")
-	return err
+	return nil
 }
 
 // commit ends a transaction. Where it has an error, everything is undone, or
