@@ -10,7 +10,6 @@ import (
 
 type leaf struct {
 	Name  string
-	when  time.Time
 	Big   *int
 	Any   any
 	Tags  []string
