@@ -29,13 +29,14 @@ type vetting struct {
 	flow     *flow
 	orders   map[*types.Func][]unsorted // computed on demand
 	findings diag.List
+	reported map[string]bool // by position and message
 }
 
 func run(pass *analysis.Pass) (any, error) {
 	if !concerns(pass) {
 		return []diag.Diagnostic(nil), nil
 	}
-	v := &vetting{model: newModel(pass), flow: newFlow(pass)}
+	v := &vetting{model: newModel(pass), flow: newFlow(pass), orders: map[*types.Func][]unsorted{}, reported: map[string]bool{}}
 	v.flow.export()
 	for _, h := range v.handlers {
 		fn := v.flow.byObject[h.fn]
@@ -107,6 +108,7 @@ func (v *vetting) checkEffects(h *handler, sites []site) {
 				Wanted:  "a handler that does not wait, is declared blocking, or waits inside wow.Await",
 				Found:   trail(h.name, s.chain),
 				Fix:     "write //wow:blocking above the method, or wrap the call: wow.Await(ctx, func(ctx context.Context) (T, error) { ... })",
+				Related: []diag.Related{{Pos: v.position(signature{h.decl}), Message: "the handler"}},
 			}, v.addBlocking(h))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // might be wrong about.
 func TestFindings(t *testing.T) {
 	var patterns []string
-	for _, name := range []string{"blocking", "state", "replay", "order", "contexts", "stale", "ungenerated", "across", "yaml"} {
+	for _, name := range []string{"blocking", "state", "replay", "order", "contexts", "stale", "ungenerated", "across", "clients", "yaml"} {
 		patterns = append(patterns, "./gen/vet/testdata/"+name)
 	}
 	analysistest.Run(findings{t}, "../..", Analyzer, patterns...)

@@ -12,8 +12,8 @@ import (
 )
 
 // checkContext reports context.Background and context.TODO in a handler that
-// was given a context. What a handler starts by go may outlive it and is left
-// alone.
+// was given a context. What a handler starts by go may outlive it, and what it
+// defers may have to run when the context has ended: both are left alone.
 func (v *vetting) checkContext(h *handler) {
 	if h.decl.Body == nil {
 		return
@@ -30,7 +30,7 @@ func (v *vetting) checkContext(h *handler) {
 func (v *vetting) walkContext(h *handler, body ast.Node, ctx *types.Var) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.GoStmt:
+		case *ast.GoStmt, *ast.DeferStmt:
 			return false
 		case *ast.FuncLit:
 			inner := ctx

@@ -37,9 +37,6 @@ type unsorted struct {
 // unordered returns the places where the order of a map gets into the result
 // of a function of the package.
 func (v *vetting) unordered(fn *types.Func) []unsorted {
-	if v.orders == nil {
-		v.orders = map[*types.Func][]unsorted{}
-	}
 	if found, ok := v.orders[fn]; ok {
 		return found
 	}
@@ -71,14 +68,14 @@ func (w *orderWalk) followResults() {
 	if results := w.decl.Type.Results; results != nil {
 		for _, field := range results.List {
 			for _, name := range field.Names {
-				w.follow(name, nil)
+				w.follow(name)
 			}
 		}
 	}
 	w.inspect(w.decl.Body, func(n ast.Node) {
 		if r, ok := n.(*ast.ReturnStmt); ok {
 			for _, e := range r.Results {
-				w.follow(e, nil)
+				w.follow(e)
 			}
 		}
 	})
@@ -89,63 +86,62 @@ func (w *orderWalk) followResults() {
 			case *ast.AssignStmt:
 				for i, left := range n.Lhs {
 					if x := w.variable(left); x != nil && w.result[x] {
-						w.follow(n.Rhs[min(i, len(n.Rhs)-1)], x)
+						w.follow(n.Rhs[min(i, len(n.Rhs)-1)])
 					}
 				}
 			case *ast.ValueSpec:
 				for i, name := range n.Names {
 					if x := w.variable(name); x != nil && w.result[x] && i < len(n.Values) {
-						w.follow(n.Values[i], x)
+						w.follow(n.Values[i])
 					}
 				}
 			case *ast.RangeStmt:
-				if !w.overMap(n.X) && len(w.grown(n)) > 0 {
-					w.follow(n.X, nil)
+				if !w.overMap(n.X) && w.grows(n) {
+					w.follow(n.X)
 				}
 			}
 		})
 	}
 }
 
-// follow notes the variables that e is made of. into is the variable that it
-// goes into, which may be sorted later.
-func (w *orderWalk) follow(e ast.Expr, into *types.Var) {
+// follow notes the variables that e is made of.
+func (w *orderWalk) follow(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.Ident, *ast.SelectorExpr:
 		if x := w.variable(e); x != nil {
 			w.result[x] = true
 		}
 	case *ast.ParenExpr:
-		w.follow(e.X, into)
+		w.follow(e.X)
 	case *ast.StarExpr:
-		w.follow(e.X, into)
+		w.follow(e.X)
 	case *ast.SliceExpr:
-		w.follow(e.X, into)
+		w.follow(e.X)
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
-			w.follow(e.X, into)
+			w.follow(e.X)
 		}
 	case *ast.BinaryExpr:
 		if e.Op == token.ADD && isString(w.pass.TypesInfo.TypeOf(e)) {
-			w.follow(e.X, into)
-			w.follow(e.Y, into)
+			w.follow(e.X)
+			w.follow(e.Y)
 		}
 	case *ast.CompositeLit:
 		for _, elt := range e.Elts {
 			if kv, ok := elt.(*ast.KeyValueExpr); ok {
 				elt = kv.Value
 			}
-			w.follow(elt, into)
+			w.follow(elt)
 		}
 	case *ast.CallExpr:
-		w.followCall(e, into)
+		w.followCall(e)
 	}
 }
 
-func (w *orderWalk) followCall(call *ast.CallExpr, into *types.Var) {
+func (w *orderWalk) followCall(call *ast.CallExpr) {
 	if tv := w.pass.TypesInfo.Types[call.Fun]; tv.IsType() || tv.IsBuiltin() && isIdent(call.Fun, "append") {
 		for _, arg := range call.Args {
-			w.follow(arg, into)
+			w.follow(arg)
 		}
 		return
 	}
@@ -157,15 +153,15 @@ func (w *orderWalk) followCall(call *ast.CallExpr, into *types.Var) {
 	case path == "slices" && (fn.Name() == "Clone" || fn.Name() == "Clip" || fn.Name() == "Concat"),
 		path == "strings" && fn.Name() == "Join":
 		for _, arg := range call.Args {
-			w.follow(arg, into)
+			w.follow(arg)
 		}
 	case path == "slices" && fn.Name() == "Collect":
 		if w.overMap(call.Args[0]) {
-			w.add(call, into, hop{types.ExprString(call), w.flow.at(call.Pos())})
+			w.add(call, hop{types.ExprString(call), w.flow.at(call.Pos())})
 		}
 	case fn.Pkg() == w.pass.Pkg:
 		if inner := w.unordered(fn); len(inner) > 0 {
-			w.add(call, into, append([]hop{{shortName(fn), w.flow.at(call.Pos())}}, inner[0].chain...)...)
+			w.add(call, append([]hop{{shortName(fn), w.flow.at(call.Pos())}}, inner[0].chain...)...)
 		}
 	}
 }
@@ -177,18 +173,15 @@ func (w *orderWalk) followLoops() {
 		if !ok || !w.overMap(loop.X) {
 			return
 		}
-		for _, x := range w.grown(loop) {
-			if w.add(loopHeader{loop}, x, hop{"range " + types.ExprString(loop.X), w.flow.at(loop.Pos())}) {
-				return
-			}
+		if w.grows(loop) {
+			w.add(loopHeader{loop}, hop{"range " + types.ExprString(loop.X), w.flow.at(loop.Pos())})
 		}
 	})
 }
 
-// grown lists the variables of a result that a loop appends something of its
-// own to.
-func (w *orderWalk) grown(loop *ast.RangeStmt) []*types.Var {
-	var grown []*types.Var
+// grows tells whether a loop appends something of its own to a result.
+func (w *orderWalk) grows(loop *ast.RangeStmt) bool {
+	grows := false
 	w.inspect(loop.Body, func(n ast.Node) {
 		s, ok := n.(*ast.AssignStmt)
 		if !ok || len(s.Lhs) != 1 || len(s.Rhs) != 1 {
@@ -198,17 +191,15 @@ func (w *orderWalk) grown(loop *ast.RangeStmt) []*types.Var {
 		if x == nil || !w.result[x] || loop.Pos() <= x.Pos() && x.Pos() < loop.End() {
 			return
 		}
-		call, isCall := s.Rhs[0].(*ast.CallExpr)
-		switch {
-		case s.Tok == token.ADD_ASSIGN && isString(w.pass.TypesInfo.TypeOf(s.Lhs[0])) && w.mentions(s.Rhs[0], loop):
-		case isCall && isIdent(call.Fun, "append") && len(call.Args) > 1 && w.variable(call.Args[0]) == x &&
-			slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return w.mentions(e, loop) }):
-		default:
+		if s.Tok == token.ADD_ASSIGN {
+			grows = grows || isString(w.pass.TypesInfo.TypeOf(s.Lhs[0])) && w.mentions(s.Rhs[0], loop)
 			return
 		}
-		grown = append(grown, x)
+		if call, ok := s.Rhs[0].(*ast.CallExpr); ok && isIdent(call.Fun, "append") && w.variable(call.Args[0]) == x {
+			grows = grows || slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return w.mentions(e, loop) })
+		}
 	})
-	return grown
+	return grows
 }
 
 // mentions tells whether e uses a variable that is declared in the loop.
@@ -226,17 +217,11 @@ func (w *orderWalk) mentions(e ast.Expr, loop *ast.RangeStmt) bool {
 }
 
 // add notes a place, unless something that reaches a result is sorted later.
-func (w *orderWalk) add(at ast.Node, x *types.Var, chain ...hop) bool {
-	if x != nil && w.sortedAfter(at.End()) {
-		return false
+func (w *orderWalk) add(at ast.Node, chain ...hop) {
+	same := func(f unsorted) bool { return f.at.Pos() == at.Pos() }
+	if !w.sortedAfter(at.End()) && !slices.ContainsFunc(w.found, same) {
+		w.found = append(w.found, unsorted{at, chain})
 	}
-	for _, f := range w.found {
-		if f.at.Pos() == at.Pos() {
-			return true
-		}
-	}
-	w.found = append(w.found, unsorted{at, chain})
-	return true
 }
 
 // sortedAfter tells whether a call after pos, whose name speaks of sorting, is

@@ -18,6 +18,11 @@ import (
 // report adds a finding about a node, and tells the driver.
 func (v *vetting) report(at ast.Node, d diag.Diagnostic, fixes ...analysis.SuggestedFix) {
 	d.Pos, d.Severity, d.Source = v.position(at), diag.Error, v.line(at)
+	key := d.Pos.String() + d.Message
+	if v.reported[key] {
+		return // a statement may do the same thing twice
+	}
+	v.reported[key] = true
 	v.findings.Add(d)
 	var b strings.Builder
 	b.WriteString(d.Message)

@@ -2,9 +2,7 @@
 package across
 
 import (
-	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/gen/vet/testdata/across/store"
-	"github.com/wowgen/wow/runtime"
 )
 
 //wow:aggregate name=box context=work
@@ -32,22 +30,4 @@ func (b *Box) Put(cmd Put) (PutDone, error) {
 func (b *Box) PutDone(e PutDone) {
 	b.Items.Add("a")
 	b.Last = store.Now() // want `Box.PutDone applies an event, but reads the clock(?s:.*)Box.PutDone -> store.Now -> time.Now`
-}
-
-//wow:saga name=relay context=work
-type Relay struct{ boxes Client }
-
-// Client is like the typed clients that wowgen writes.
-type Client struct{ gateway *runtime.Gateway }
-
-func (c Client) Put(cmd Put) error {
-	_, err := c.gateway.Send(nil, nil)
-	return err
-}
-
-func (r *Relay) OnPutDone(e wow.Event[PutDone]) (Put, error) {
-	store.Each([]string{"a"}, func(s string) {
-		_ = r.boxes.Put(Put{}) // want `Relay.OnPutDone -> Client.Put -> runtime.Gateway.Send`
-	})
-	return Put{}, nil
 }

@@ -2,4 +2,4 @@
 
 package across
 
-var output = []any{(*Box).Put, (*Box).PutDone, (*Relay).OnPutDone}
+var output = []any{(*Box).Put, (*Box).PutDone}

@@ -46,6 +46,7 @@ func (m *Mailer) OnE(ctx context.Context, e wow.Event[E]) error {
 	go func() { _ = m.send(context.Background()) }()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	defer m.send(context.Background())
 	return m.send(ctx)
 }
 

@@ -124,6 +124,10 @@ func (s *Stock) C9(cmd C9) ([]Gone, error) {
 		gone = append(gone, Gone{SKU: sku})
 	}
 	slices.SortFunc(gone, func(a, b Gone) int { return strings.Compare(a.SKU, b.SKU) })
+	for _, sku := range slices.Collect(maps.Keys(s.Items)) {
+		gone = append(gone, Gone{SKU: sku})
+	}
+	sort.Slice(gone, func(i, j int) bool { return gone[i].SKU < gone[j].SKU })
 	for _, sku := range slices.Sorted(maps.Keys(s.Items)) {
 		gone = append(gone, Gone{SKU: sku})
 	}

@@ -88,11 +88,16 @@ type (
 )
 
 func (c *Cart) Command1(cmd Command1) (Done, error) {
-	c.Count++            // want `Cart.Command1 decides, but changes the state: c.Count\+\+(?s:.*)fix: return an event`
-	c.Last.Qty = 1       // want `c.Last.Qty = ...`
-	c.Next.Next = nil    // want `c.Next.Next = ...`
-	c.First[1] = 1       // want `c.First\[1\] = ...`
-	c.Names[0] = "first" // want `c.Names\[0\] = ...`
+	c.Count++                      // want `Cart.Command1 decides, but changes the state: c.Count\+\+(?s:.*)fix: return an event`
+	c.Last.Qty = 1                 // want `c.Last.Qty = ...`
+	c.Next.Next = nil              // want `c.Next.Next = ...`
+	c.First[1] = 1                 // want `c.First\[1\] = ...`
+	c.Count, c.First = 1, [3]int{} // want `c.Count, c.First = ...`
+	for i := range c.Names {
+		c.Names[i] = "" // want `c.Names\[i\] = ...`
+	}
+	assign(c.Lines, cmd.SKU, Line{}) // want `Cart.Command1 -> assign -> m\[k\] = ...`
+	c.Names[0] = "first"             // want `c.Names\[0\] = ...`
 	return Done{}, nil
 }
 
@@ -266,3 +271,5 @@ func (c *Cart) Restore(cmd Command1) (Done, error) {
 	c.Count = 0
 	return Done{}, nil
 }
+
+func assign[K comparable, V any](m map[K]V, k K, v V) { m[k] = v }
