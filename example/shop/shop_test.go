@@ -34,9 +34,42 @@ func TestMain(m *testing.M) {
 // shop runs the program as from a shell.
 func shop(t *testing.T, in io.Reader, args ...string) (out, errs string, code int) {
 	t.Helper()
-	var o, e bytes.Buffer
+	var o bytes.Buffer
+	var e output
 	code = program().Run(t.Context(), args, cli.Streams{In: in, Out: &o, Err: &e})
 	return o.String(), e.String(), code
+}
+
+// output is a buffer that the progress and the log write to at the same time.
+// It calls seen with all that is written.
+type output struct {
+	seen func(text string)
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.seen != nil {
+		o.seen(string(p))
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// whenSeen returns an output that calls f once a text is written to it.
+func whenSeen(text string, f func()) *output {
+	return &output{seen: func(written string) {
+		if strings.Contains(written, text) {
+			f()
+		}
+	}}
 }
 
 func TestTheSessionTellsTheSameEachTime(t *testing.T) {
@@ -48,10 +81,10 @@ func TestRunDoesWhatTheLinesSay(t *testing.T) { golden.Run(t, program(), "testda
 func TestASessionThatIsInterruptedSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out, errs := &cancelling{when: "Ann pays", cancel: cancel}, new(bytes.Buffer)
+	out, errs := whenSeen("Ann pays", cancel), new(bytes.Buffer)
 	code := program().Run(ctx, nil, cli.Streams{Out: out, Err: errs})
-	if code != 0 || errs.Len() > 0 || !strings.HasSuffix(out.text.String(), "\nInterrupted. What was sent is finished.\n") {
-		t.Errorf("exit %d: %s%s", code, out.text.String(), errs)
+	if code != 0 || errs.Len() > 0 || !strings.HasSuffix(out.String(), "\nInterrupted. What was sent is finished.\n") {
+		t.Errorf("exit %d: %s%s", code, out.String(), errs)
 	}
 }
 
@@ -88,29 +121,12 @@ func TestLoadLosesNothing(t *testing.T) {
 func TestLoadThatIsInterruptedChecksWhatWasSent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	progress := &cancelling{when: " of 1000000000, ", cancel: cancel}
+	progress := whenSeen(" of 1000000000, ", cancel)
 	var out bytes.Buffer
 	code := program().Run(ctx, []string{"load", "-n", "1000000000"}, cli.Streams{Out: &out, Err: progress})
 	if code != 0 || !strings.HasSuffix(out.String(), "nothing was lost\n") || strings.HasPrefix(out.String(), "0 commands") {
-		t.Errorf("exit %d: %s%s", code, out.String(), progress.text.String())
+		t.Errorf("exit %d: %s%s", code, out.String(), progress)
 	}
-}
-
-// cancelling is an output that ends a context when something is written to it.
-type cancelling struct {
-	when   string
-	cancel func()
-	mu     sync.Mutex // the progress and the log write at the same time
-	text   bytes.Buffer
-}
-
-func (c *cancelling) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), c.when) {
-		c.cancel()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.Write(p)
 }
 
 func TestAnInterruptBeforeTheStartIsNoError(t *testing.T) {
