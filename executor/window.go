@@ -17,8 +17,12 @@ const senderLooks = 20 // of a single sender, before it parks
 // Credits come back only when the sender asks, and it asks when it has none
 // left. As long as senders wait, each of them has one credit set aside, so a
 // newcomer may overtake them but cannot take theirs: nobody waits for ever.
+// Where keys have bounds, most of those who wait do so for their key: credits
+// set aside for them would stop every other key.
 func (l *lane) room(hash uint64, keep uint32) bool {
-	if l.perKey == 0 && l.avail > keep {
+	if l.perKey > 0 {
+		keep = 0
+	} else if l.avail > keep {
 		return true
 	}
 	if l.buckets == nil {

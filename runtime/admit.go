@@ -24,8 +24,9 @@ func (r *Runtime) admit(f *flight) error {
 		return fmt.Errorf("%w: no registered aggregate decides it: register %s", wow.ErrUnknownType, t.Aggregate)
 	}
 	f.handler = h
-	f.id = r.commands.newID()
-	r.inherit(f)
+	if f.cause != nil {
+		r.inherit(f, f.cause)
+	}
 	if f.Target.ID == "" && t.Mode == wow.Create {
 		f.Target.ID = r.createdID(f)
 	}
@@ -44,20 +45,20 @@ func (r *Runtime) admit(f *flight) error {
 	return nil
 }
 
-// inherit makes the command part of the conversation of the handler that sends
-// it, or begins a conversation.
-func (r *Runtime) inherit(f *flight) {
-	if c := f.cause; c != nil {
-		or(&f.Correlation, c.correlation)
-		or(&f.Causation, c.causation)
-		for _, key := range r.cfg.Propagate {
-			v, ok := c.metadata[key]
-			if _, given := f.Metadata[key]; ok && !given {
-				WithMetadata(map[string]string{key: v})(&f.Command)
-			}
+// inherit makes the command part of the conversation, and of the tenant, of the
+// handler that sends it.
+func (r *Runtime) inherit(f *flight, c *cause) {
+	or(&f.Correlation, c.correlation)
+	or(&f.Causation, c.causation)
+	if f.handler.agg.State.Tenant {
+		or(&f.Target.Tenant, c.target.Tenant)
+	}
+	for _, key := range r.cfg.Propagate {
+		v, ok := c.metadata[key]
+		if _, given := f.Metadata[key]; ok && !given {
+			WithMetadata(map[string]string{key: v})(&f.Command)
 		}
 	}
-	or(&f.Correlation, f.id)
 }
 
 // check holds the command to the limits of what can be stored.
@@ -80,10 +81,11 @@ func (f *flight) check() error {
 	for _, k := range [...]struct{ what, s string }{
 		{"request ID", f.Request}, {"correlation ID", f.Correlation}, {"causation ID", f.Causation},
 	} {
-		if k.s != f.id {
-			if err := store.CheckKey(k.what, k.s, store.MaxID); err != nil {
-				return err
-			}
+		if k.s == "" {
+			continue
+		}
+		if err := store.CheckKey(k.what, k.s, store.MaxID); err != nil {
+			return err
 		}
 	}
 	if len(f.Metadata) > 0 {

@@ -28,8 +28,9 @@ type cached struct {
 	encoded   int   // estimated size of the state, encoded
 
 	// ---
-	size       int // as counted by the shard
-	used       int64
+	size       int   // as counted by the shard
+	used       int64 // number of sweeps before its last use
+	hot        bool  // used since it last came to the end of the list
 	prev, next *cached
 }
 
@@ -37,8 +38,10 @@ type cached struct {
 // its target.
 const overhead = 400
 
-// cache keeps states, the most recently used ones, bounded in number and size.
-// The shards are there so that the workers do not meet at one lock.
+// cache keeps states, bounded in number and size: roughly those used last. One
+// that was used since it last came to the end of the list gets another round,
+// which makes a use cheap: no pointer moves. The shards are there so that the
+// workers do not meet at one lock.
 type cache struct {
 	seed   maphash.Seed
 	now    atomic.Int64 // counts sweeps
@@ -48,7 +51,7 @@ type cache struct {
 type shard struct {
 	mu      sync.Mutex
 	states  map[wow.Target]*cached
-	list    cached // next is the most recently used, prev the least
+	list    cached // prev is the next to go, unless it was used
 	bytes   int64
 	entries int
 	limit   int64
@@ -79,13 +82,11 @@ func (c *cache) shard(t *wow.Target) *shard {
 func (c *cache) get(t *wow.Target) *cached {
 	s := c.shard(t)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	e := s.states[*t]
 	if e != nil {
-		e.used = c.now.Load()
-		e.unlink()
-		s.list.push(e)
+		e.used, e.hot = c.now.Load(), true
 	}
+	s.mu.Unlock()
 	return e
 }
 
@@ -106,7 +107,7 @@ func (c *cache) put(e *cached) {
 	if old := s.states[e.target]; old != nil {
 		s.remove(old)
 	}
-	e.listed, e.size, e.used = true, size, c.now.Load()
+	e.listed, e.size, e.used, e.hot = true, size, c.now.Load(), true
 	s.states[e.target] = e
 	s.bytes += int64(size)
 	s.list.push(e)
@@ -132,8 +133,11 @@ func (c *cache) sweep() {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		for e := s.list.prev; e != &s.list && e.used < before; e = s.list.prev {
-			s.remove(e)
+		for e := s.list.prev; e != &s.list; {
+			older := e
+			if e = e.prev; older.used < before {
+				s.remove(older)
+			}
 		}
 		s.mu.Unlock()
 	}
@@ -149,10 +153,18 @@ func (c *cache) len() (n int) {
 	return n
 }
 
-// trim forgets the least recently used states until the bounds hold.
+// trim forgets states until the bounds hold: from the end of the list, where
+// those that were used go back to the front, cold.
 func (s *shard) trim() {
 	for len(s.states) > 0 && (len(s.states) > s.entries || s.bytes > s.limit) {
-		s.remove(s.list.prev)
+		e := s.list.prev
+		if !e.hot {
+			s.remove(e)
+			continue
+		}
+		e.hot = false
+		e.unlink()
+		s.list.push(e)
 	}
 }
 

@@ -18,11 +18,10 @@ type cause struct {
 	correlation string            // of the conversation
 	causation   string            // of what the handler sends: the message itself
 	metadata    map[string]string // of the message; some of it goes on
-	tenant      string            // of the message
-	target      wow.Target        // of a command being decided; else zero
+	target      wow.Target        // of a command being decided; of another message, its tenant alone
 	parent      *cause            // of the sender, where that waits for this message
-	depth       int               // number of parents
-	chain       int               // what a command adds to the chain of sagas: see chainMax
+	depth       int32             // number of parents
+	chain       int32             // what a command adds to the chain of sagas: see chainMax
 }
 
 type causeKey struct{}
@@ -40,8 +39,8 @@ func withCause(ctx context.Context, m *wow.CommitMeta, causation string, chain i
 		correlation: m.Correlation,
 		causation:   causation,
 		metadata:    m.Metadata,
-		tenant:      m.Target.Tenant,
-		chain:       chain,
+		target:      wow.Target{Tenant: m.Target.Tenant},
+		chain:       int32(chain),
 	})
 }
 
@@ -49,7 +48,7 @@ func withCause(ctx context.Context, m *wow.CommitMeta, causation string, chain i
 // command sent to it now would wait for itself.
 func (c *cause) waitsFor(target *wow.Target) bool {
 	for ; c != nil; c = c.parent {
-		if c.target == *target {
+		if c.target.Aggregate != "" && c.target == *target {
 			return true
 		}
 	}

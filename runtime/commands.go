@@ -18,7 +18,7 @@ type commands struct {
 	r     *Runtime
 	lanes map[string]*lane // by bounded context
 	cache *cache
-	newID func() string
+	newID func(now time.Time) string
 
 	// instant is the store if it is one in memory: it is called on the worker.
 	// Otherwise appends and confirmations of many mailboxes share calls.
@@ -44,8 +44,9 @@ func (c *commands) prepare(ctx context.Context) error {
 	c.quit = make(chan struct{})
 	c.lanes = map[string]*lane{}
 	c.cache = newCache(c.r.cfg.Cache)
-	if c.newID = c.r.cfg.NewID; c.newID == nil {
-		c.newID = newID
+	c.newID = newID
+	if custom := c.r.cfg.NewID; custom != nil {
+		c.newID = func(time.Time) string { return custom() }
 	}
 	var errs []error
 	for _, a := range c.r.types.aggregates {

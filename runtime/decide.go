@@ -17,11 +17,15 @@ func (l *lane) decide(ctx context.Context, f *flight) executor.Outcome {
 	if err := f.sender.Err(); err != nil {
 		return f.fail("deciding", err)
 	}
+	now := l.r.cfg.Now()
+	if f.id == "" {
+		f.id = l.r.commands.newID(now)
+		or(&f.Correlation, f.id) // it begins a conversation
+	}
 	t := &turn{Context: ctx, sender: f.sender, cause: cause{
 		correlation: f.Correlation,
 		causation:   f.id,
 		metadata:    f.Metadata,
-		tenant:      f.Target.Tenant,
 		target:      f.Target,
 		parent:      f.cause,
 	}}
@@ -34,8 +38,7 @@ func (l *lane) decide(ctx context.Context, f *flight) executor.Outcome {
 			return f.fail("loading the state", err)
 		}
 	}
-	now := l.r.cfg.Now().UnixMicro()
-	f.Time = time.UnixMicro(max(now, f.cached.decidedAt)).UTC()
+	f.Time = time.UnixMicro(max(now.UnixMicro(), f.cached.decidedAt)).UTC()
 	f.refusal, f.conflict = nil, nil
 	if err := Admit(f.handler.Command, f.Target, f.cached.version, f.Expected); err != nil {
 		t.end()

@@ -3,8 +3,10 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/executor"
@@ -55,40 +57,76 @@ const (
 	stepSettle             // nothing to append: confirm that
 )
 
-// What hold says. It decides two races: a sender that leaves against a mailbox
-// that begins, and against one that answers.
+// What hold says. It decides the races between a sender that leaves, a mailbox
+// that begins or answers, and a stop by force.
 //
 //	queued -> claimed -> answered   as a rule
 //	queued -> gone                  the sender left first: nothing is run
 //	claimed -> left                 the sender left: the answer is for nobody
+//	queued, claimed -> cut          the runtime stopped by force
 const (
-	queued int32 = iota
+	idle int32 = iota // not in a lane: in the pool, or the sender's
+	queued
 	claimed
 	answered
 	gone
 	left
+	cut
 )
 
 // flightPool keeps flights for the next commands of one runtime. They hold a
 // channel, which must not wander from one synctest bubble into another.
-type flightPool struct{ sync.Pool }
+type flightPool struct {
+	sync.Pool
+	mu    sync.Mutex
+	all   []weak.Pointer[flight] // every flight there is, in use or not
+	prune int                    // length of all at which the dead are taken out
+}
 
 func (p *flightPool) get() *flight {
 	if f, ok := p.Get().(*flight); ok {
 		return f
 	}
-	return &flight{pool: p, done: make(chan struct{}, 1)}
+	f := &flight{pool: p, done: make(chan struct{}, 1)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) >= p.prune {
+		p.all = slices.DeleteFunc(p.all, func(w weak.Pointer[flight]) bool { return w.Value() == nil })
+		p.prune = 2*len(p.all) + 64
+	}
+	p.all = append(p.all, weak.Make(f))
+	return f
 }
 
-// free gives the flight back, with nothing of the command left in it.
+// cut releases every sender that waits. Their flights are not used again: the
+// mailbox may still have them.
+func (p *flightPool) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.all {
+		if f := w.Value(); f != nil && (f.hold.CompareAndSwap(queued, cut) || f.hold.CompareAndSwap(claimed, cut)) {
+			f.done <- struct{}{}
+		}
+	}
+}
+
+// free gives the flight back. What is not cleared here is set by the next
+// command before it is looked at: clearing everything twice costs more than the
+// rest of a flight.
 func (f *flight) free() {
-	pool, done, events := f.pool, f.done, f.out.events
+	f.Body, f.Metadata, f.meta.Metadata, f.await = nil, nil, nil, nil
+	f.handler, f.sender, f.cause, f.then = nil, nil, nil, nil
+	f.step, f.tries, f.bytes, f.unsure = 0, 0, 0, 0
+	f.cached, f.commit, f.refusal, f.conflict, f.err = nil, nil, nil, nil, nil
+	f.id, f.resume = "", executor.Completion{}
+	events := f.out.events
 	clear(events)
-	*f = flight{pool: pool, done: done}
+	f.out = Decision{}
 	if cap(events) <= 16 {
 		f.out.events = events[:0]
 	}
-	pool.Put(f)
+	f.hold.Store(idle)
+	f.pool.Put(f)
 }
 
 // claim reports whether the sender still waits, which it may not stop to do
@@ -107,36 +145,46 @@ func (f *flight) fail(doing string, err error) executor.Outcome {
 
 // answer hands the answer to the sender. The flight is the sender's then.
 func (f *flight) answer() {
-	switch {
-	case f.then != nil:
-		f.then(f.receipt, f.err)
+	if f.then != nil {
+		then, receipt, err := f.then, f.receipt, f.err
 		f.free()
-	case f.hold.CompareAndSwap(claimed, answered):
+		if err != nil {
+			receipt = Receipt{}
+		}
+		then(receipt, err)
+		return
+	}
+	if f.hold.CompareAndSwap(claimed, answered) {
 		f.done <- struct{}{}
-	default: // gone or left
+		return
+	}
+	if h := f.hold.Load(); h == gone || h == left {
 		f.free()
 	}
 }
 
 // wait returns when there is an answer. It reports an error, and the flight is
 // not the sender's any more, when ctx or the runtime ends before.
-func (f *flight) wait(ctx context.Context, dead <-chan struct{}) error {
-	var cause error
-	select {
-	case <-f.done:
-		return nil
-	case <-ctx.Done():
-		cause = context.Cause(ctx)
-	case <-dead:
-		cause = wow.ErrStopping
+func (f *flight) wait(ctx context.Context) error {
+	done := ctx.Done()
+	if done == nil {
+		<-f.done
+	} else {
+		select {
+		case <-f.done:
+		case <-done:
+			name, target := f.handler.Command.Name, f.Target // f may be somebody else's in a moment
+			if f.hold.CompareAndSwap(queued, gone) {
+				return fmt.Errorf("runtime: %s was not run by %s: %w", name, target, context.Cause(ctx))
+			}
+			if f.hold.CompareAndSwap(claimed, left) {
+				return fmt.Errorf("runtime: waiting for %s of %s: %w: %w", name, target, wow.ErrUnknownOutcome, context.Cause(ctx))
+			}
+			<-f.done // it was answered, or cut, at the same moment
+		}
 	}
-	name, target := f.handler.Command.Name, f.Target // f may be somebody else's in a moment
-	switch {
-	case f.hold.CompareAndSwap(queued, gone):
-		return fmt.Errorf("runtime: %s was not run by %s: %w", name, target, cause)
-	case f.hold.CompareAndSwap(claimed, left):
-		return fmt.Errorf("runtime: waiting for %s of %s: %w: %w", name, target, wow.ErrUnknownOutcome, cause)
+	if f.hold.Load() == cut {
+		return fmt.Errorf("runtime: waiting for an answer: %w: the runtime was stopped by force: %w", wow.ErrUnknownOutcome, wow.ErrStopping)
 	}
-	<-f.done // it was answered at the same moment
 	return nil
 }

@@ -28,9 +28,9 @@ var idSources = sync.Pool{New: func() any { return new(idSource) }}
 // newID returns a new UUIDv7: milliseconds, then in place of rand_a the part of
 // the millisecond, so that IDs of one process are in order, then 62 random bits
 // from Go's own generator (ChaCha8, seeded by the system, one per thread).
-func newID() string {
+func newID(now time.Time) string {
 	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[0:], tick())
+	binary.BigEndian.PutUint64(id[0:], tick(now))
 	binary.BigEndian.PutUint64(id[8:], rand.Uint64()&(1<<62-1)|1<<63)
 	s := idSources.Get().(*idSource)
 	defer idSources.Put(s)
@@ -41,8 +41,7 @@ func newID() string {
 var lastTick atomic.Int64
 
 // tick returns the first half of a UUIDv7, another one each time.
-func tick() uint64 {
-	now := time.Now()
+func tick(now time.Time) uint64 {
 	ms := now.UnixMilli()
 	t := ms<<12 | int64(now.Nanosecond())%1_000_000*4096/1_000_000
 	for {
@@ -97,7 +96,7 @@ func derivedID(parts ...string) string {
 // it. A request ID decides it, so that a repeat finds what the first created.
 func (r *Runtime) createdID(f *flight) string {
 	if f.Request == "" {
-		return r.commands.newID()
+		return r.commands.newID(r.cfg.Now())
 	}
 	return derivedID(f.Target.Tenant, f.Target.Aggregate, f.Request)
 }

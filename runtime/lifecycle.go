@@ -52,7 +52,6 @@ type life struct {
 	stage  atomic.Int32
 	active atomic.Int64  // commands that were let in and have no answer yet
 	idle   chan struct{} // gets a token when active falls to 0 while quiescing
-	dead   chan struct{} // closed by a forced stop: unanswered senders go
 
 	mu       sync.Mutex // held by Start and Stop
 	parts    []component
@@ -63,7 +62,6 @@ type life struct {
 
 func (l *life) init() {
 	l.idle = make(chan struct{}, 1)
-	l.dead = make(chan struct{})
 }
 
 // enter lets one command in. leave must follow if it returns nil.
@@ -223,7 +221,7 @@ func (r *Runtime) shut(ctx context.Context) error {
 	if r.executor != nil {
 		errs = append(errs, r.executor.Close(ctx))
 	}
-	close(l.dead)
+	r.flights.cut()
 	l.stage.Store(stopped)
 	return errors.Join(errs...)
 }

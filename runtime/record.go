@@ -30,7 +30,7 @@ func (l *lane) record(f *flight) error {
 		if e == nil {
 			return fmt.Errorf("event %d is nil", i)
 		}
-		known := l.r.types.of(f.handler.agg, e)
+		known := f.handler.agg.events[e.WowEvent()]
 		if known == nil {
 			return fmt.Errorf("%T is not an event of %s: %w", e, f.Target.Aggregate, wow.ErrUnknownType)
 		}
@@ -53,15 +53,6 @@ func (l *lane) record(f *flight) error {
 		}
 	}
 	return nil
-}
-
-// of returns what is known about an event of an aggregate, or nil.
-func (ts *types) of(a *aggregate, e wow.DomainEvent) *event {
-	known := ts.events[e.WowEvent()]
-	if known == nil || ts.known[a.name][known.Name] != known {
-		return nil
-	}
-	return known
 }
 
 // newCommit returns a commit with room for n events. Most have one, which then

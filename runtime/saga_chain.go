@@ -26,7 +26,7 @@ func (f *flight) chain() error {
 		return nil
 	}
 	before, _ := strconv.Atoi(f.cause.metadata[chainKey])
-	n := before + f.cause.chain
+	n := before + int(f.cause.chain)
 	switch {
 	case n == 0:
 		return nil

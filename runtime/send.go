@@ -101,8 +101,7 @@ func (f *flight) compose(cmd wow.Sendable, opts []SendOption) error {
 	if cmd == nil {
 		return fmt.Errorf("runtime: sending nil: %w", wow.ErrInvalid)
 	}
-	f.Body = cmd
-	f.Target = cmd.WowTarget()
+	f.Command = Command{CommandMeta: wow.CommandMeta{Target: cmd.WowTarget()}, Body: cmd}
 	if c, ok := cmd.(wow.Requested); ok {
 		f.Request = c.WowRequest()
 	}
@@ -124,25 +123,28 @@ func (r *Runtime) send(ctx context.Context, f *flight) (Receipt, error) {
 	}
 	var err error
 	if f.cause == nil {
-		err = f.wait(ctx, r.life.dead)
+		err = f.wait(ctx)
 	} else {
-		err = f.waitInHandler(ctx, r.life.dead)
+		err = f.waitInHandler(ctx)
 	}
 	if err != nil {
 		return Receipt{}, err
 	}
 	receipt, err, wait := f.receipt, f.err, f.await
 	f.free()
-	if err == nil && wait != nil {
+	switch {
+	case err != nil:
+		return Receipt{}, err
+	case wait != nil:
 		return wait(ctx, r, receipt)
 	}
-	return receipt, err
+	return receipt, nil
 }
 
 // waitInHandler gives the handler's worker away meanwhile.
-func (f *flight) waitInHandler(ctx context.Context, dead <-chan struct{}) error {
+func (f *flight) waitInHandler(ctx context.Context) error {
 	_, err := executor.Await(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, f.wait(ctx, dead)
+		return struct{}{}, f.wait(ctx)
 	})
 	return err
 }
@@ -175,6 +177,7 @@ func (r *Runtime) enter(ctx context.Context, f *flight) error {
 	}
 	err := r.admit(f)
 	if err == nil {
+		f.hold.Store(queued)
 		err = f.handler.agg.lane.submit(ctx, f)
 	}
 	if err != nil {

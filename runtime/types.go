@@ -23,8 +23,9 @@ type types struct {
 // aggregate is a registered aggregate, ready to decide.
 type aggregate struct {
 	Aggregate
-	name string
-	lane *lane // of its bounded context
+	name   string
+	lane   *lane                     // of its bounded context
+	events map[*wow.EventType]*event // that its commands may cause
 }
 
 // handler is a registered command handler.
@@ -68,7 +69,7 @@ func (ts *types) addAggregate(cfg Config, in Aggregate) (faults []error) {
 		fault("an aggregate is registered without its state, its constructor, apply or decide: register it with its generated function")
 		return faults
 	}
-	a := &aggregate{Aggregate: in, name: in.State.Aggregate}
+	a := &aggregate{Aggregate: in, name: in.State.Aggregate, events: map[*wow.EventType]*event{}}
 	if err := store.CheckTarget(wow.Target{Aggregate: a.name, ID: "-"}); err != nil {
 		fault("aggregate %q: %w", a.name, err)
 	}
@@ -98,6 +99,7 @@ func (ts *types) addAggregate(cfg Config, in Aggregate) (faults []error) {
 				ts.events[t] = &event{t, isFlat(t)}
 			}
 			known[t.Name] = ts.events[t]
+			a.events[t] = ts.events[t]
 		}
 	}
 	return faults

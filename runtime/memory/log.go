@@ -91,16 +91,16 @@ func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Res
 	return results
 }
 
-// AppendOne implements store.Instant.
+// AppendOne implements store.Instant. The commit was decided a moment ago, on
+// the same clock, so that is when it is stored.
 func (s *Store) AppendOne(c *store.Commit) (r store.Result) {
-	now := time.Now().UnixMicro()
 	s.mu.Lock()
 	if s.closed.Load() {
 		s.mu.Unlock()
 		r.Err = store.ErrClosed
 		return r
 	}
-	s.storedAt = max(s.storedAt, now)
+	s.storedAt = max(s.storedAt, c.DecidedAt)
 	s.add(c, &r)
 	s.log.publish()
 	s.mu.Unlock()
