@@ -27,9 +27,10 @@ type Line struct {
 	Price int // cents a piece
 }
 
-// AddItem puts Qty pieces of a product into the cart, which need not exist.
+// AddItem puts Qty pieces of a product into the cart, which need not exist. Its
+// price must be known within five seconds.
 //
-//wow:command upsert
+//wow:command upsert timeout=5s
 type AddItem struct {
 	CartID string `wow:"key"`
 	SKU    string
@@ -89,7 +90,9 @@ type CartHandlers struct {
 	Prices PriceService
 }
 
-// PriceService knows what a piece of a product costs, in cents.
+// PriceService knows what a piece of a product costs, in cents. Its error
+// refuses the command, unless it wraps [wow.Retryable]: then the command is
+// tried again.
 type PriceService interface {
 	Price(ctx context.Context, sku string) (int, error)
 }

@@ -21,8 +21,11 @@ type Receipts struct {
 
 // OnOrderPaid writes the receipt. It may run again for the same order, also
 // after a crash half-way, so it writes beside the final name and renames.
+// When the disk is full it is tried again for some seconds, then set aside;
+// later receipts of other orders do not wait for it.
 //
 //wow:blocking
+//wow:retry max=12 backoff=20ms
 func (r *Receipts) OnOrderPaid(ctx context.Context, e wow.Event[OrderPaid]) error {
 	text := fmt.Sprintf("order %s: paid %d.%02d\n", e.Target.ID, e.Data.Cents/100, e.Data.Cents%100)
 	name := filepath.Join(r.Dir, url.PathEscape(e.Target.ID)+".txt")

@@ -4,6 +4,7 @@ package domain
 
 import (
 	"context"
+	"time"
 
 	"github.com/wowgen/wow"
 	wowrt "github.com/wowgen/wow/runtime"
@@ -243,7 +244,7 @@ func cartMailbox(d *cartDispatcher) wowrt.Aggregate {
 	return wowrt.Aggregate{
 		State: &cartState,
 		Commands: []wowrt.CommandHandler{
-			{Command: &addItemCommand, Blocking: true},
+			{Command: &addItemCommand, Blocking: true, Timeout: 5 * time.Second},
 			{Command: &clearCartCommand},
 			{Command: &removeItemCommand},
 		},
@@ -610,7 +611,7 @@ func receiptsMailbox(d *receiptsDispatcher) wowrt.Processor {
 	return wowrt.Processor{
 		Name: "shop.processor.receipts",
 		Functions: []wowrt.Function{
-			{Name: "on_order_paid", Event: OrderPaid{}.WowEvent(), Blocking: true},
+			{Name: "on_order_paid", Event: OrderPaid{}.WowEvent(), Blocking: true, Retry: wowrt.Retry{Max: 12, Backoff: 20 * time.Millisecond}},
 		},
 		OnEvent: d.dispatch,
 	}
@@ -750,4 +751,4 @@ func RegisterCheckout(r *wowrt.Runtime, checkout Checkout) {
 	r.AddSaga(checkoutMailbox(&checkoutDispatcher{checkout: checkout}))
 }
 
-// wowgen:sum e6ea882f2371011e
+// wowgen:sum 13b82a58e0e80e74
