@@ -36,6 +36,7 @@ type consumer struct {
 	onEvent func(ctx context.Context, in *Recorded, out *Outbox) error
 	onState func(ctx context.Context, in *StateRecorded, out *Outbox) error
 	saga    *saga                    // delivers the commands; nil for all but sagas
+	tx      *Transaction             // of a projection that keeps its own progress
 	due     func(*store.Commit) bool // says which commits matter; nil for all
 
 	lane   *executor.Lane[wow.Target, *task]
@@ -78,6 +79,8 @@ func (f *feed) run(ctx context.Context) {
 			continue
 		case n == 0:
 			await(ctx, nil, f.wake)
+		case f.c.tx != nil:
+			f.admitTransacted(ctx, f.batch[:n])
 		default:
 			f.admit(ctx, f.batch[:n])
 		}
@@ -109,7 +112,6 @@ func (f *feed) fetch(ctx context.Context) (int, error) {
 func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
 	f.mark.take(len(commits))
 	passed := f.taken // positions after taken, up to here, are passed together
-	moved := false
 	for _, c := range commits {
 		seq := c.Position.Seq
 		r := f.c.table.wants(c)
@@ -118,18 +120,15 @@ func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
 			continue
 		}
 		if passed > f.taken {
-			moved = f.mark.pass(f.taken+1, passed) || moved
+			f.pass(f.taken+1, passed)
 		}
 		f.taken, passed = seq, seq
 		t := newTask(f, c, r)
 		f.queue = append(f.queue, executor.Entry[wow.Target, *task]{Key: f.c.key(c.Target), Msg: t})
 	}
 	if passed > f.taken {
-		moved = f.mark.pass(f.taken+1, passed) || moved
+		f.pass(f.taken+1, passed)
 		f.taken = passed
-	}
-	if moved {
-		f.soil()
 	}
 	// What a stopped lane refuses stays unfinished: the next start takes it again.
 	_, _ = f.c.lane.SubmitBatch(ctx, f.queue)
@@ -139,8 +138,12 @@ func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
 }
 
 // finish notes that a commit is handled, or set aside with err.
-func (f *feed) finish(seq int64, err error) {
-	moved, wake := f.mark.finish(seq, err)
+func (f *feed) finish(seq int64, err error) { f.moved(f.mark.finish(seq, err)) }
+
+// pass notes that the commits from..to are finished.
+func (f *feed) pass(from, to int64) { f.moved(f.mark.pass(from, to)) }
+
+func (f *feed) moved(moved, wake bool) {
 	if moved {
 		f.soil()
 	}

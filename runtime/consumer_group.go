@@ -112,7 +112,7 @@ func (c *consumer) open(ctx context.Context, tails []*tail) (err error) {
 		return err
 	}
 	for _, t := range tails {
-		at, err := c.env.store.Checkpoint(ctx, c.name, t.shard, 0)
+		at, err := c.resume(ctx, t.shard)
 		if err != nil {
 			return fmt.Errorf("consumer %s: reading its checkpoint: %w", c.name, err)
 		}
@@ -129,6 +129,15 @@ func (c *consumer) open(ctx context.Context, tails []*tail) (err error) {
 		c.env.out.Info("consumer starts", "consumer", c.name, "behind", at.Position, "lag", t.head()-at.Position.Seq, "parked", c.blocks.count.Load())
 	}
 	return nil
+}
+
+// resume returns where the consumer stands in a shard.
+func (c *consumer) resume(ctx context.Context, shard int32) (at store.Checkpoint, err error) {
+	if c.tx == nil {
+		return c.env.store.Checkpoint(ctx, c.name, shard, 0)
+	}
+	at.Position, err = c.tx.Resume(ctx, shard)
+	return at, err
 }
 
 // start begins to pull.
@@ -214,8 +223,8 @@ func (cs *consumers) saveCheckpoints(ctx context.Context) error {
 // save stores the feed's checkpoint if it has moved. One that somebody else
 // owns ends the consumer here: its work would be done twice.
 func (f *feed) save(ctx context.Context) error {
-	if !f.dirty.Swap(false) || f.c.fenced.Load() != nil {
-		return nil
+	if !f.dirty.Swap(false) || f.c.fenced.Load() != nil || f.c.tx != nil {
+		return nil // or it stores its progress itself
 	}
 	at := f.mark.checkpoint()
 	if at == f.saved {

@@ -80,7 +80,10 @@ func newProjection(env *consumerEnv, p Projection) (*consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.serial = p.Serial
+	c.serial, c.tx = p.Serial || p.Transaction != nil, p.Transaction
+	if t := p.Transaction; t != nil && (t.Resume == nil || t.Run == nil) {
+		return nil, fmt.Errorf("consumer %s: its transaction needs both Resume and Run", name)
+	}
 	if p.OnEvent != nil {
 		c.onEvent = func(ctx context.Context, in *Recorded, out *Outbox) error { return p.OnEvent(ctx, in, &out.Reaction) }
 	}

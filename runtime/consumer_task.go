@@ -29,7 +29,9 @@ type task struct {
 	fails  int   // how often that step has failed
 	doom   *doom // that step is to be parked, and was not yet
 	aside  error // wow.ErrParked once a step was parked
-	wish   *wish // an operator's; then there is no commit
+
+	wish *wish       // an operator's; then there is no commit
+	run  *transacted // commits of a projection with transactions; likewise
 
 	event Recorded      // of the step that runs: its own copy of the data
 	state StateRecorded // likewise
@@ -73,6 +75,8 @@ func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor
 		})
 	case c.left.has(key):
 		return executor.Done(errLeft)
+	case t.run != nil:
+		return executor.Offload(func(ctx context.Context) executor.Outcome { return c.transact(ctx, t.run) })
 	case t.doom != nil:
 		if o, goOn := c.park(ctx, t); !goOn {
 			return o
@@ -126,8 +130,12 @@ func (c *consumer) blocking(ctx context.Context, t *task, s *subscriber) executo
 			return o
 		}
 	}
-	t.next()
-	return executor.Again(0)
+	for t.next(); t.at < t.steps(); t.next() {
+		if t.step(t.at) != nil {
+			return executor.Again(0)
+		}
+	}
+	return executor.Done(nil)
 }
 
 // deliver sends what a saga's function returned.
@@ -206,8 +214,7 @@ func (c *consumer) failed(ctx context.Context, t *task, s *subscriber, err error
 		return executor.Done(errLeft), false
 	}
 	if !final && t.fails <= s.tries {
-		c.env.out.Warn("a consumer's function failed, trying again", "consumer", c.name, "function", s.Name,
-			"aggregate", t.commit.Target, "position", t.commit.Position, "attempt", t.fails, "error", err)
+		c.retrying(s, t.commit, t.fails, err)
 		return executor.Again(pauseBefore(t.fails, s.backoff, max(s.backoff, retryBackoffMax))), false
 	}
 	if c.kind == KindSnapshot {
@@ -220,10 +227,25 @@ func (c *consumer) failed(ctx context.Context, t *task, s *subscriber, err error
 	return c.park(ctx, t)
 }
 
+func (c *consumer) retrying(s *subscriber, commit *store.Commit, attempt int, err error) {
+	c.env.out.Warn("a consumer's function failed, trying again", "consumer", c.name, "function", s.Name,
+		"aggregate", commit.Target, "position", commit.Position, "attempt", attempt, "error", err)
+}
+
 // done is called by the lane when a task has left its mailbox.
 func (c *consumer) done(key wow.Target, t *task, err error) {
 	if t.wish != nil {
 		t.wish.reply <- err
+		t.free()
+		return
+	}
+	if t.run != nil {
+		if err != nil { // left, or the executor gave up: what is behind must not run
+			c.left.add(key)
+		}
+		if err != nil && !errors.Is(err, errLeft) {
+			c.env.out.Error("a projection is left until the next start", "consumer", c.name, "position", t.run.from, "error", err)
+		}
 		t.free()
 		return
 	}

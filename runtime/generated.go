@@ -161,6 +161,22 @@ type Projection struct {
 	Functions  []Function
 	OnEvent    func(ctx context.Context, in *Recorded, out *Reaction) error
 	OnState    func(ctx context.Context, in *StateRecorded, out *Reaction) error
+
+	// Transaction, if set, lets the projection keep its progress where it keeps
+	// its rows, so that each commit takes effect there once. It makes the
+	// projection serial.
+	Transaction *Transaction
+}
+
+// Transaction is how a projection stores its progress itself.
+type Transaction struct {
+	// Resume returns the position of a shard that the last Run stored; sequence
+	// 0 if there was none.
+	Resume func(ctx context.Context, shard int32) (wow.Position, error)
+	// Run begins a transaction, calls handle with a context that carries it to
+	// the projection's methods, stores done, and commits. When handle or
+	// anything else fails, it undoes all and returns the error.
+	Run func(ctx context.Context, done wow.Position, handle func(ctx context.Context) error) error
 }
 
 // Saga is what a runtime needs to run a stateless saga.

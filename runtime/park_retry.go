@@ -79,6 +79,9 @@ func retryParked(ctx context.Context, c *consumer, t wow.Target) error {
 // Steps that had worked before the message was parked are not run again, other
 // than earlier events of the same commit for the same function.
 func (c *consumer) rerun(ctx context.Context, p *store.Parked) (wait bool, err error) {
+	if c.tx != nil {
+		return c.rerunWhole(ctx, p)
+	}
 	t := &task{commit: p.Commit, route: c.table.routes[p.Commit.Target.Aggregate]}
 	only, err := c.parkedPart(p, t)
 	if err != nil {

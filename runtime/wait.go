@@ -127,7 +127,9 @@ func (c *consumer) wait(ctx context.Context, commit *store.Commit) error {
 		f.tail.kick()
 		select {
 		case err := <-told:
-			return err
+			if err != nil {
+				return err
+			}
 		case <-c.env.ended:
 			f.mark.unwatch(commit.Position.Seq, told)
 			return wow.ErrStopping

@@ -72,9 +72,9 @@ func (w *watermark) finish(seq int64, err error) (moved, wake bool) {
 	return true, w.wanted()
 }
 
-// pass notes that the positions from..to are finished without having gone
-// through a mailbox.
-func (w *watermark) pass(from, to int64) (moved bool) {
+// pass notes that the positions from..to are finished, which were none of them
+// before. It reports what finish does.
+func (w *watermark) pass(from, to int64) (moved, wake bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.waits) > 0 {
@@ -85,12 +85,12 @@ func (w *watermark) pass(from, to int64) (moved bool) {
 	if from == w.low+1 {
 		w.low = to
 		w.absorb()
-		return true
+		return true, w.wanted()
 	}
 	for seq := from; seq <= to; seq++ {
 		w.done[seq%markWindow/64] |= 1 << (seq % 64)
 	}
-	return false
+	return false, false
 }
 
 // absorb moves the mark over what is finished above it; w.mu is held.
