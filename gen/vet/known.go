@@ -58,7 +58,8 @@ database/sql  waits  Tx.Commit Tx.Rollback Tx.Exec* Tx.Prepare* Tx.Query* Stmt.E
 github.com/jackc/pgx/v5  waits  Connect* Conn.Begin* Conn.CopyFrom Conn.Exec Conn.Ping Conn.Prepare Conn.Query* Conn.SendBatch Tx.Commit Tx.Exec Tx.Query* Tx.Rollback Row.Scan Rows.Next
 github.com/jackc/pgx/v5/pgxpool  waits  Pool.Acquire Pool.Begin* Pool.CopyFrom Pool.Exec Pool.Ping Pool.Query* Pool.SendBatch
 
-github.com/wowgen/wow/runtime  waits  Gateway.Send* Gateway.Load*
+github.com/wowgen/wow/runtime  waits  Gateway.Load Gateway.Send* Gateway.Wait Runtime.Quiesce Runtime.Start Runtime.Stop
+github.com/wowgen/wow/runtime/store  waits  Store.*
 
 math/rand  random  ExpFloat64 Float* Int* NormFloat64 Perm Read Shuffle Uint*
 math/rand/v2  random  ExpFloat64 Float* Int* N NormFloat64 Perm Shuffle Uint*
