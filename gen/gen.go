@@ -141,15 +141,19 @@ func (w *writer) pkg(p *schema.Package) []*output.Change {
 	if !ok {
 		return nil
 	}
-	generated, err := emit.Gen(p)
-	if err == nil {
-		add(w.goFile(p, source.GenName, generated))
-		var types []byte
-		if types, err = emit.Types(p); err == nil {
-			add(w.goFile(p, source.TypesName, types))
+	for _, file := range []struct {
+		name string
+		emit func(*schema.Package) (*emit.Source, error)
+	}{{source.GenName, emit.Gen}, {source.TypesName, emit.Types}} {
+		src, err := file.emit(p)
+		if err == nil {
+			var change *output.Change
+			change, err = w.goFile(p, file.name, src)
+			add(change)
 		}
-	}
-	if err != nil {
+		if err == nil {
+			continue
+		}
 		w.found.Add(diag.Diagnostic{
 			Pos: schema.Pos{File: filepath.ToSlash(p.Dir)}, Code: "internal", Message: "wowgen wrote Go that does not parse",
 			Wanted: "Go", Found: err.Error(), Fix: "report it with the declarations of the package",
@@ -160,50 +164,55 @@ func (w *writer) pkg(p *schema.Package) []*output.Change {
 	return changes
 }
 
-// goFile compares one generated Go file; nil contents mean that there should
+// goFile compares one generated Go file; a nil source means that there should
 // be none.
-func (w *writer) goFile(p *schema.Package, name string, contents []byte) *output.Change {
+func (w *writer) goFile(p *schema.Package, name string, src *emit.Source) (*output.Change, error) {
 	path := filepath.Join(p.Dir, name)
 	old, err := output.Read(path)
 	if err != nil {
 		w.unreadable(path, err)
-		return nil
+		return nil, nil
 	}
-	if contents != nil {
-		contents = output.Sign(contents)
-		if old != nil && output.Same(old, contents) {
-			return nil
-		}
+	if old == nil && src == nil {
+		return nil, nil
 	}
-	if old == nil && contents == nil {
-		return nil
-	}
-	change := &output.Change{Path: path, Old: old, New: contents}
 	state := output.Inspect(old)
+	if src != nil && state == output.Intact && output.SameTokens(old, src.Raw) {
+		return nil, nil
+	}
+	change := &output.Change{Path: path, Old: old}
+	if src != nil {
+		formatted, err := src.Format()
+		if err != nil {
+			return nil, err
+		}
+		change.New = output.Sign(formatted)
+	}
+	contents := change.New
 	switch {
 	case state == output.Foreign && contents == nil:
-		return nil
+		return nil, nil
 	case state == output.Foreign:
 		w.found.Add(diag.Diagnostic{
 			Pos: pos(path, 1), Code: "foreign-output", Message: "the output " + name + " exists and is not ours",
 			Wanted: source.Header, Found: firstLine(old), Fix: "rename that file: wowgen writes " + name,
 		})
-		return nil
+		return nil, nil
 	case state == output.Edited && !w.checking:
 		w.found.Add(diag.Diagnostic{
 			Pos: pos(path, 1), Code: "edited-output", Message: "the output " + name + " was edited by hand",
 			Wanted: "the file as wowgen wrote it", Found: "other tokens than its last line sums up",
 			Fix: "move the edit to a file of your own, then remove " + name + " and run wowgen again",
 		})
-		return nil
+		return nil, nil
 	case state == output.Broken && contents == nil && !w.checking:
 		w.found.Add(diag.Diagnostic{
 			Pos: pos(path, 1), Code: "stale-output", Message: "the output " + name + " is stale, and does not parse",
 			Wanted: "a package with declarations, or no " + name, Found: "nothing to generate", Fix: "remove " + name,
 		})
-		return nil
+		return nil, nil
 	}
-	return change
+	return change, nil
 }
 
 func (w *writer) unreadable(path string, err error) {

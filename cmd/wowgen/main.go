@@ -5,11 +5,16 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/wowgen/wow/gen/cli"
 )
 
 func main() {
+	// A run lasts milliseconds and touches little: collecting garbage would
+	// cost more than the memory does. The limit is for modules of any size.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(512 << 20)
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wowgen:", err)

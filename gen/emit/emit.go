@@ -45,9 +45,26 @@ type emitter struct {
 	taken map[string]bool   // names of the file's imports and of our own declarations
 }
 
+// Source is a file that was written and not yet formatted: its tokens are
+// final. Formatting is half of the work, and spared where a file with the same
+// tokens is there already.
+type Source struct {
+	Raw     []byte
+	Package string // import path, for errors
+}
+
+// Format returns the file as gofmt would.
+func (s *Source) Format() ([]byte, error) {
+	src, err := format.Source(s.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("emit: formatting package %q: %w\n%s", s.Package, err, numbered(s.Raw))
+	}
+	return src, nil
+}
+
 // Gen returns wow_gen.go of a package, without its sum. It is nil when there
 // is nothing to generate.
-func Gen(pkg *schema.Package) ([]byte, error) {
+func Gen(pkg *schema.Package) (*Source, error) {
 	if len(pkg.Aggregates)+len(pkg.Commands)+len(pkg.Events)+len(pkg.Consumers) == 0 {
 		return nil, nil
 	}
@@ -209,17 +226,13 @@ func oneLine(statement jen.Code) *jen.Statement {
 // field is one field of a composite literal.
 func field(name string, value jen.Code) jen.Code { return jen.Id(name).Op(":").Add(value) }
 
-// render formats the file.
-func (e *emitter) render() ([]byte, error) {
+// render writes the file out.
+func (e *emitter) render() (*Source, error) {
 	var b bytes.Buffer
 	if err := e.file.Render(&b); err != nil {
 		return nil, fmt.Errorf("emit: rendering package %q: %w", e.pkg.Path, err)
 	}
-	src, err := format.Source(groupImports(b.Bytes()))
-	if err != nil {
-		return nil, fmt.Errorf("emit: formatting package %q: %w\n%s", e.pkg.Path, err, numbered(b.Bytes()))
-	}
-	return src, nil
+	return &Source{Raw: groupImports(b.Bytes()), Package: e.pkg.Path}, nil
 }
 
 // groupImports puts a blank line between the standard library and the rest.

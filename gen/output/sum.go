@@ -50,6 +50,20 @@ func sum(src []byte) string {
 	}
 }
 
+// SameTokens tells whether a file on disk, ours and intact, holds the tokens
+// that were written now.
+func SameTokens(old, raw []byte) bool { return recordedSum(old) == sum(raw) }
+
+// recordedSum is what the last line of a file says, or "".
+func recordedSum(src []byte) string {
+	src = bytes.TrimRight(src, " \t\r\n")
+	recorded, _ := bytes.CutPrefix(src[bytes.LastIndexByte(src, '\n')+1:], []byte(sumPrefix))
+	if len(recorded) != 16 {
+		return ""
+	}
+	return string(recorded)
+}
+
 // State is what a file on disk is to us.
 type State uint8
 
@@ -70,13 +84,11 @@ func Inspect(src []byte) State {
 	if !source.IsOurs(src) {
 		return Foreign
 	}
-	if broken(src) {
-		return Broken
-	}
-	text := strings.TrimRight(string(src), " \t\r\n")
-	last := text[strings.LastIndexByte(text, '\n')+1:]
-	if recorded, ok := strings.CutPrefix(last, sumPrefix); ok && strings.TrimSpace(recorded) == sum(src) {
+	switch {
+	case recordedSum(src) == sum(src):
 		return Intact
+	case broken(src):
+		return Broken
 	}
 	return Edited
 }
