@@ -59,6 +59,9 @@ type EventType struct {
 	Name       string   // on the wire, unique in its aggregate: "item_added"
 	Revision   int      // from 1
 	Decode     func(decode Unmarshal, data []byte) (DomainEvent, error)
+	// Older are earlier revisions that may be stored. Their Decode reads the
+	// old shape and returns the event as it is now.
+	Older []*EventType
 }
 
 // StateType describes the state of an aggregate.

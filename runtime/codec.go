@@ -22,6 +22,21 @@ func encodeEvent(e wow.DomainEvent) (store.Codec, []byte, error) {
 	return store.JSON, data, err
 }
 
+// readEvent returns a stored event of type t, an older revision as t is now.
+// One without an upcaster is read as t itself, whose shape may have grown.
+func readEvent(t *wow.EventType, e *store.Event) (wow.DomainEvent, error) {
+	if e.Revision > t.Revision {
+		return nil, fmt.Errorf("event %q has revision %d, this program knows %d: %w", e.Name, e.Revision, t.Revision, wow.ErrUnknownType)
+	}
+	for _, old := range t.Older {
+		if old.Revision == e.Revision {
+			t = old
+			break
+		}
+	}
+	return decodeEvent(t, e.Codec, e.Data)
+}
+
 // decodeEvent returns the event that data holds.
 func decodeEvent(t *wow.EventType, codec store.Codec, data []byte) (wow.DomainEvent, error) {
 	unmarshal, err := decoder(codec)

@@ -135,7 +135,7 @@ func (s *subscriber) eventsOf(c *store.Commit) (wow.Events, error) {
 			return nil, fmt.Errorf("runtime: event %s/%d is a %q, which the state of %s does not know: %w", c.ID, i, e.Name, c.Target.Aggregate, wow.ErrUnknownType)
 		}
 		var err error
-		if events[i], err = decodeEvent(t, e.Codec, e.Data); err != nil {
+		if events[i], err = readEvent(t, e); err != nil {
 			return nil, undecodable(c, i, err)
 		}
 	}

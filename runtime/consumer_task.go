@@ -165,7 +165,7 @@ func (c *consumer) attempt(ctx context.Context, t *task, s *subscriber) error {
 		return c.attemptState(ctx, t, s)
 	}
 	e := &t.commit.Events[t.at]
-	event, err := decodeEvent(s.Event, e.Codec, e.Data)
+	event, err := readEvent(s.Event, e)
 	if err != nil {
 		return undecodable(t.commit, t.at, err)
 	}

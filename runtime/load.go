@@ -108,13 +108,10 @@ func (r *Runtime) happen(a *aggregate, e *cached, c *store.Commit) error {
 // know is an error: deciding without it would be deciding on another state.
 func (ts *types) decode(aggregate string, e *store.Event) (wow.DomainEvent, error) {
 	known := ts.known[aggregate][e.Name]
-	switch {
-	case known == nil:
+	if known == nil {
 		return nil, fmt.Errorf("event %q is not known to this program: %w", e.Name, wow.ErrUnknownType)
-	case e.Revision > known.Revision:
-		return nil, fmt.Errorf("event %q has revision %d, this program knows %d: %w", e.Name, e.Revision, known.Revision, wow.ErrUnknownType)
 	}
-	return decodeEvent(known.EventType, e.Codec, e.Data)
+	return readEvent(known.EventType, e)
 }
 
 // snapshot returns the newest snapshot that may be used, or nil: a snapshot

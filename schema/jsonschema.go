@@ -10,7 +10,6 @@ import (
 func JSONSchema() []byte {
 	root := object{
 		{"$schema", "http://json-schema.org/draft-07/schema#"},
-		{"$id", "https://wowgen.dev/schema/wow.json"},
 		{"title", "wow.yaml"},
 	}
 	root = append(root, YAML.schema()...)

@@ -42,7 +42,7 @@ type command struct {
 // commands are listed in the order of the help.
 func commands() []command {
 	return []command{
-		generateCommand, vetCommand, compatCommand, directivesCommand,
+		generateCommand, initCommand, explainCommand, graphCommand, vetCommand, compatCommand, directivesCommand,
 		schemaCommand, cleanCommand, versionCommand,
 	}
 }
@@ -98,7 +98,7 @@ func pick(env Env, args []string) (*command, []string, bool) {
 func help(w io.Writer) {
 	fmt.Fprint(w, "wowgen turns annotated Go types, or a wow.yaml, into typed dispatchers.\n\nUsage:\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-48s %s\n", "wowgen "+c.usage, c.summary)
+		fmt.Fprintf(w, "  %-52s %s\n", "wowgen "+c.usage, c.summary)
 	}
 	fmt.Fprint(w, `
 Patterns are as in the go command: ./... is this directory and all below it;

@@ -176,3 +176,6 @@ func (p *Printer) source(d Diagnostic) string {
 	}
 	return line
 }
+
+// Where shows a position as diagnostics do.
+func (p *Printer) Where(pos schema.Pos) string { return p.pos(pos) }

@@ -98,11 +98,11 @@ func (e *emitter) state(a *schema.Aggregate) {
 	e.add(jen.Var().Id(e.stateVar(a)).Op("=").Add(wow("StateType")).Add(block("{", "}", fields...)))
 }
 
-// eventTypes lists the events of an aggregate, older revisions too.
+// eventTypes lists the events of an aggregate.
 func (e *emitter) eventTypes(a *schema.Aggregate) []jen.Code {
 	var list []jen.Code
 	for _, ev := range e.pkg.Events {
-		if slices.Contains(ev.Aggregates, a.FullName()) {
+		if ev.Newest == ev && slices.Contains(ev.Aggregates, a.FullName()) {
 			list = append(list, jen.Op("&").Id(e.eventVar(ev.Type)))
 		}
 	}

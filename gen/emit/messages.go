@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/wowgen/wow/schema"
@@ -116,7 +118,7 @@ func (e *emitter) events(list []*schema.Event) {
 		} else {
 			e.file.Line()
 		}
-		e.add(jen.Var().Id(e.eventVar(ev.Type)).Op("=").Add(wow("EventType")).Add(block("{", "}",
+		fields := []jen.Code{
 			field("Aggregates", jen.Index().String().Values(from...)),
 			field("Name", jen.Lit(ev.Name)),
 			field("Revision", jen.Lit(ev.Revision)),
@@ -125,8 +127,28 @@ func (e *emitter) events(list []*schema.Event) {
 				jen.Err().Op(":=").Id("decode").Call(jen.Id("data"), jen.Op("&").Id("e")),
 				jen.Return(result, jen.Err()),
 			)),
-		)))
+		}
+		if older := e.older(ev); len(older) > 0 {
+			fields = append(fields, field("Older", jen.Index().Op("*").Add(wow("EventType")).Values(older...)))
+		}
+		e.add(jen.Var().Id(e.eventVar(ev.Type)).Op("=").Add(wow("EventType")).Add(block("{", "}", fields...)))
 	}
+}
+
+// older lists the earlier revisions of an event, the oldest first.
+func (e *emitter) older(ev *schema.Event) []jen.Code {
+	var list []*schema.Event
+	for _, old := range e.pkg.Events {
+		if old != ev && old.Newest == ev {
+			list = append(list, old)
+		}
+	}
+	slices.SortFunc(list, func(a, b *schema.Event) int { return a.Revision - b.Revision })
+	var out []jen.Code
+	for _, old := range list {
+		out = append(out, jen.Op("&").Id(e.eventVar(old.Type)))
+	}
+	return out
 }
 
 // next is the event that an old one becomes.

@@ -17,7 +17,7 @@ func (u *Unit) findCommands() {
 		role := u.roles[typ]
 		switch {
 		case role == "command":
-			u.addCommand(typ, "declared by "+how(u.decl(typ, "command")))
+			u.addCommand(typ, how(u.decl(typ, "command"))+" declares it")
 		case role == "" && u.isStruct(schema.Ref{Path: u.Pkg.Path, Name: typ}) && u.tagged(typ):
 			if u.Pkg.Types[typ].Generic {
 				continue // no command can be generic; its embedders are looked at on their own
@@ -33,7 +33,7 @@ func (u *Unit) findCommands() {
 			for _, p := range m.Params {
 				if arg, ok := p.Type.Wow("Command"); ok {
 					if r := u.ref(arg); u.isStruct(r) && u.roles[r.Name] == "" && u.commands[r.Name] == nil {
-						u.addCommand(r.Name, "taken as wow.Command["+r.Name+"] by "+typ+"."+m.Name)
+						u.addCommand(r.Name, typ+"."+m.Name+" takes wow.Command["+r.Name+"]")
 					}
 				}
 			}

@@ -43,7 +43,11 @@ func (u *Unit) written(h *schema.HandlerType) bool {
 
 func (u *Unit) decide(a *schema.Aggregate, h *schema.HandlerType, typ string, m *source.Method) {
 	s := u.shapeOf(m)
-	if !s.has(command) || u.ignored(typ, m) {
+	if !s.has(command) {
+		return
+	}
+	if u.ignored(typ, m) {
+		u.explain(typ, m, "ignored", "marked //wow:ignore")
 		return
 	}
 	u.take(typ, m)

@@ -14,7 +14,7 @@ import (
 func (u *Unit) findEvents() {
 	for _, typ := range sortedKeys(u.roles) {
 		if u.roles[typ] == "event" {
-			u.addEvent(typ, "declared by "+how(u.decl(typ, "event")))
+			u.addEvent(typ, how(u.decl(typ, "event"))+" declares it")
 		}
 	}
 	for _, a := range u.Model.Aggregates {
@@ -25,7 +25,7 @@ func (u *Unit) findEvents() {
 					if d.On != nil {
 						recv = d.On.Type
 					}
-					u.addEvent(r.Type.Name, "returned by "+recv+"."+d.Method)
+					u.addEvent(r.Type.Name, recv+"."+d.Method+" returns it")
 				}
 			}
 		}
@@ -38,7 +38,7 @@ func (u *Unit) findEvents() {
 					continue
 				}
 				if r := u.ref(arg); u.isStruct(r) && u.roles[r.Name] == "" && u.commands[r.Name] == nil && u.events[r.Name] == nil {
-					u.addEvent(r.Name, "taken as wow.Event["+r.Name+"] by "+typ+"."+m.Name)
+					u.addEvent(r.Name, typ+"."+m.Name+" takes wow.Event["+r.Name+"]")
 				}
 			}
 		}
