@@ -229,8 +229,15 @@ func (l *lane) spill(e *entry, i, cell uint32) bool {
 	s.last = cell
 	s.n++
 	// The flag is set after the count: a slot that sees it finds the message.
+	//
+	//	sender: at its bound, spills       slot: publishes what the key had
+	//	sender: sets the flag              slot: looks at the flag, sees none
+	//
+	// The second look at completions finds what the slot did not tell.
 	if l.spilt.Add(1) == 1 {
 		l.flags.Or(flagSpilt)
+		yield("table.spilt")
+		l.takeBack()
 	}
 	return true
 }
