@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate check lint bench bench-quick
+.PHONY: help demo test race generate check lint bench bench-quick model
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,3 +38,6 @@ bench: ## measure the executor beside its peers, about 12 minutes: bench/RESULTS
 
 bench-quick: ## prove the peers right and run every benchmark for a moment
 	$(MAKE) -C bench test quick
+
+model: ## search the models of the executor's hand-offs, and find the bugs planted in them
+	executor/model/run.sh
