@@ -50,7 +50,7 @@ func (p plan) check() error {
 	for _, v := range []struct {
 		name       string
 		value, max int
-	}{{"n", p.n, 1 << 31}, {"aggregates", p.aggregates, 1 << 24}, {"senders", p.senders, 1 << 16}} {
+	}{{"n", p.n, 1 << 31}, {"aggregates", p.aggregates, 1 << 20}, {"senders", p.senders, 1 << 16}} {
 		if v.value < 1 || v.value > v.max {
 			errs = append(errs, fmt.Errorf("-%s is %d: it must be between 1 and %d", v.name, v.value, v.max))
 		}
@@ -85,8 +85,14 @@ func (a *app) load(ctx context.Context, p plan, s cli.Streams) error {
 	start := time.Now()
 	stopProgress := progress(s.Err, t, p.n, start)
 	var senders sync.WaitGroup
+	carts := make([]string, p.aggregates)
+	for i := range carts {
+		carts[i] = fmt.Sprintf("c%06d", i)
+	}
 	for range p.senders {
-		senders.Go(func() { a.sender(ctx, p, t) })
+		s := &sender{app: a, plan: p, ids: carts}
+		s.rng = rand.New(&s.source)
+		senders.Go(func() { s.work(ctx, t) })
 	}
 	senders.Wait()
 	took := time.Since(start)
@@ -120,17 +126,27 @@ func (a *app) load(ctx context.Context, p plan, s cli.Streams) error {
 // settleTime bounds how long the consumers may take after the last command.
 const settleTime = 5 * time.Minute
 
-// sender sends one command after the other until none is left or ctx ends.
-func (a *app) sender(ctx context.Context, p plan, t *tally) {
+// sender sends one command after the other. It allocates little itself, so that
+// what is measured is the shop.
+type sender struct {
+	*app
+	plan   plan
+	ids    []string // of the carts
+	source rand.PCG
+	rng    *rand.Rand // of source
+}
+
+// work sends until no command is left or ctx ends.
+func (s *sender) work(ctx context.Context, t *tally) {
+	begun := context.WithoutCancel(ctx) // a command that was begun is finished
 	for ctx.Err() == nil {
 		i := t.next.Add(1) - 1
-		if i >= int64(p.n) {
+		if i >= int64(s.plan.n) {
 			return
 		}
 		peakOf(&t.peak, t.inFlight.Add(1))
 		start := time.Now()
-		// A command that was begun is finished: its sender wants the answer.
-		receipt, err := a.send(context.WithoutCancel(ctx), p, i)
+		receipt, err := s.send(begun, i)
 		t.latency.add(time.Since(start))
 		t.inFlight.Add(-1)
 		t.count(receipt, err)
@@ -149,7 +165,8 @@ func (t *tally) count(r wowrt.Receipt, err error) {
 		t.conflicts.Add(1)
 	default:
 		t.failed.Add(1)
-		t.first.CompareAndSwap(nil, &err)
+		first := err // so that the err of every success stays on the stack
+		t.first.CompareAndSwap(nil, &first)
 	}
 }
 
@@ -157,20 +174,23 @@ func (t *tally) count(r wowrt.Receipt, err error) {
 // ten pieces, which makes two events) and 10 take something out; one places an
 // order, which makes the saga clear the cart, and one pays an order that was
 // placed before, which makes a processor write a file.
-func (a *app) send(ctx context.Context, p plan, i int64) (wowrt.Receipt, error) {
-	rng := rand.New(rand.NewPCG(p.seed, uint64(i)))
-	cart, sku := fmt.Sprintf("c%06d", rng.IntN(p.aggregates)), fmt.Sprintf("s%d", 1+rng.IntN(9))
+func (s *sender) send(ctx context.Context, i int64) (wowrt.Receipt, error) {
+	s.source.Seed(s.plan.seed, uint64(i)) // whoever sends it, command i is the same
+	cart, sku := s.ids[s.rng.IntN(len(s.ids))], products[s.rng.IntN(len(products))]
 	switch {
 	case i%10 == 5:
-		return a.carts.RemoveItem(ctx, domain.RemoveItem{CartID: cart, SKU: sku})
+		return s.carts.RemoveItem(ctx, domain.RemoveItem{CartID: cart, SKU: sku})
 	case i%100 == 0:
 		line := domain.Line{Qty: 1, Price: prices[sku]}
-		return a.orders.PlaceOrder(ctx, domain.PlaceOrder{OrderID: orderID(i), CartID: cart, Lines: map[string]domain.Line{sku: line}})
+		return s.orders.PlaceOrder(ctx, domain.PlaceOrder{OrderID: orderID(i), CartID: cart, Lines: map[string]domain.Line{sku: line}})
 	case i%100 == 99:
-		return a.orders.PayOrder(ctx, domain.PayOrder{OrderID: orderID(i - 99), Cents: 1000})
+		return s.orders.PayOrder(ctx, domain.PayOrder{OrderID: orderID(i - 99), Cents: 1000})
 	}
-	return a.carts.AddItem(ctx, domain.AddItem{CartID: cart, SKU: sku, Qty: 1 + rng.IntN(10)})
+	return s.carts.AddItem(ctx, domain.AddItem{CartID: cart, SKU: sku, Qty: 1 + s.rng.IntN(10)})
 }
+
+// products are those of the load.
+var products = []string{"s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"}
 
 func orderID(i int64) string { return fmt.Sprintf("o%09d", i) }
 
