@@ -27,7 +27,7 @@ func TestVet(t *testing.T) {
 	exit, stdout, stderr = run("./gen/vet/testdata/yaml")
 	require.Equal(t, cli.Problems, exit)
 	require.Empty(t, stdout)
-	require.Contains(t, stderr, `gen/vet/testdata/yaml/yaml.go:36:2: Shelves.OnBorrowed can block, and holds a worker while it does
+	require.Contains(t, stderr, `gen/vet/testdata/yaml/yaml.go:41:2: Shelves.OnBorrowed can block, and holds a worker while it does
     time.Sleep(1) // want `+"`Shelves.OnBorrowed can block`"+`
   wanted: a handler that does not wait, is declared blocking, or waits inside wow.Await
   found: Shelves.OnBorrowed -> time.Sleep
@@ -38,8 +38,8 @@ func TestVet(t *testing.T) {
 	require.Equal(t, cli.Problems, exit)
 	var found []struct{ File, Code string }
 	require.NoError(t, json.Unmarshal([]byte(stdout), &found))
-	require.Len(t, found, 3)
-	require.Equal(t, "state-changed", found[0].Code)
+	require.Len(t, found, 4)
+	require.Equal(t, "not-replayable", found[0].Code)
 	require.Equal(t, "gen/vet/testdata/yaml/yaml.go", found[0].File)
 
 	exit, _, stderr = run("./nowhere")

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -43,15 +44,21 @@ func run(pass *analysis.Pass) (any, error) {
 		if fn == nil {
 			continue // without a body
 		}
+		v.checkContext(h)
+		if h.role == apply {
+			continue
+		}
 		b := newBody(v.flow, fn)
-		v.checkEffects(h, b.effects())
+		v.checkBlocking(h, b.effects())
 		if h.role == decide {
 			v.checkState(h, b.writes())
 		}
 		if h.role == decide || h.role == saga {
 			v.checkOrder(h)
 		}
-		v.checkContext(h)
+	}
+	for _, r := range v.replays() {
+		v.checkReplay(r)
 	}
 	v.checkOutput()
 	return v.findings.Sorted(), nil
@@ -81,37 +88,21 @@ func ours(path string) bool {
 	return false
 }
 
-// checkEffects reports waiting in a handler that may not, and in an apply
-// method whatever makes a replay come out otherwise.
-func (v *vetting) checkEffects(h *handler, sites []site) {
-	waited := false
-	for _, s := range sites {
-		at := nodeAt(v.pass, s.pos, h.decl.Name)
-		switch {
-		case h.role == apply:
-			what := string(s.effect)
-			if s.effect == waits {
-				what = "waits or does I/O"
-			}
-			v.report(at, diag.Diagnostic{
-				Code:    "not-replayable",
-				Message: h.name + " applies an event, but " + what,
-				Wanted:  "an apply method that depends on the state and the event alone: it runs again on every replay, and must come to the same",
-				Found:   trail(h.name, s.chain),
-				Fix:     "let the command handler find it out and put it into the event",
-			})
-		case s.effect == waits && !h.blocking() && !waited:
-			waited = true // the fix is the same for all places
-			v.report(at, diag.Diagnostic{
-				Code:    "blocks",
-				Message: h.name + " can block, and holds a worker while it does",
-				Wanted:  "a handler that does not wait, is declared blocking, or waits inside wow.Await",
-				Found:   trail(h.name, s.chain),
-				Fix:     "write //wow:blocking above the method, or wrap the call: wow.Await(ctx, func(ctx context.Context) (T, error) { ... })",
-				Related: []diag.Related{{Pos: v.position(signature{h.decl}), Message: "the handler"}},
-			}, v.addBlocking(h))
-		}
+// checkBlocking reports waiting in a handler that may not. The fix is the same
+// for all places, so the first is reported.
+func (v *vetting) checkBlocking(h *handler, sites []site) {
+	i := slices.IndexFunc(sites, func(s site) bool { return s.effect == waits })
+	if h.blocking() || i < 0 {
+		return
 	}
+	v.report(nodeAt(v.pass, sites[i].pos, h.decl.Name), diag.Diagnostic{
+		Code:    "blocks",
+		Message: h.name + " can block, and holds a worker while it does",
+		Wanted:  "a handler that does not wait, is declared blocking, or waits inside wow.Await",
+		Found:   trail(h.name, sites[i].chain),
+		Fix:     "write //wow:blocking above the method, or wrap the call: wow.Await(ctx, func(ctx context.Context) (T, error) { ... })",
+		Related: []diag.Related{{Pos: v.position(signature{h.decl}), Message: "the handler"}},
+	}, v.addBlocking(h))
 }
 
 // checkState reports changes to the state in a decision.

@@ -7,8 +7,9 @@
 //   - blocks: a handler that waits, neither declared //wow:blocking nor inside
 //     wow.Await;
 //   - state-changed: a command handler that changes the state it decides about;
-//   - not-replayable: an apply method that waits or does I/O, or reads the
-//     clock, random numbers or the environment;
+//   - not-replayable: an apply method, an upcaster or a function that makes an
+//     empty state, which waits or does I/O, or reads the clock, random numbers
+//     or the environment;
 //   - map-order: the order of a map that reaches the events or commands
 //     returned;
 //   - context-dropped: context.Background in a handler that was given a context;

@@ -55,6 +55,7 @@ type model struct {
 	types    map[*types.Named]kind
 	commands map[*types.Named]bool // by directive
 	events   map[*types.Named]bool // by directive, or because a command handler returns them
+	makers   map[string]bool       // functions that make an empty state
 	calls    map[*types.Func]bool  // what the output calls; true: inside Offload
 	output   bool                  // there is an output
 	handlers []*handler            // in the order of the source
@@ -65,6 +66,7 @@ func newModel(pass *analysis.Pass) *model {
 	m := &model{
 		pass: pass, decls: map[*types.Func]*ast.FuncDecl{}, types: map[*types.Named]kind{},
 		commands: map[*types.Named]bool{}, events: map[*types.Named]bool{}, calls: map[*types.Func]bool{},
+		makers: map[string]bool{},
 	}
 	for _, file := range pass.Files {
 		switch {
@@ -120,6 +122,9 @@ func (m *model) readType(spec *ast.TypeSpec, decl *ast.GenDecl) {
 			m.types[n] |= k
 		}
 	}
+	if d, ok := directive("aggregate", docs...); ok {
+		m.makers[argument(d, "new")] = true
+	}
 	m.commands[n] = directed("command", docs...)
 	m.events[n] = directed("event", docs...)
 }
@@ -133,8 +138,8 @@ func (m *model) eventParams(fn *types.Func) {
 	}
 }
 
-// readOutput notes which methods the output calls, and which of them on the
-// offload pool. The types of those that no directive declares, YAML does.
+// readOutput notes which functions the output calls, and which of them on the
+// offload pool. Those that no directive declares, YAML does.
 func (m *model) readOutput(file *ast.File) {
 	var visit func(n ast.Node, offloaded bool)
 	visit = func(n ast.Node, offloaded bool) {
@@ -147,8 +152,8 @@ func (m *model) readOutput(file *ast.File) {
 					return false
 				}
 			}
-			if sel, ok := n.(*ast.SelectorExpr); ok {
-				if fn, ok := m.pass.TypesInfo.Uses[sel.Sel].(*types.Func); ok && fn.Pkg() == m.pass.Pkg && fn.Signature().Recv() != nil {
+			if id, ok := n.(*ast.Ident); ok {
+				if fn, ok := m.pass.TypesInfo.Uses[id].(*types.Func); ok && fn.Pkg() == m.pass.Pkg {
 					fn = fn.Origin()
 					m.calls[fn] = m.calls[fn] || offloaded
 				}

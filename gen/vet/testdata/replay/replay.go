@@ -12,7 +12,7 @@ import (
 	"github.com/wowgen/wow"
 )
 
-//wow:aggregate name=timer context=work
+//wow:aggregate name=timer context=work new=NewTimer
 type Timer struct {
 	ID   string `wow:"key"`
 	At   time.Time
@@ -82,4 +82,27 @@ func (t *Timer) G(e wow.Event[G]) {
 //wow:blocking
 func (t *Timer) H(H) {
 	time.Sleep(1) // want `Timer.H applies an event, but waits or does I/O`
+}
+
+// NewTimer makes an empty state, before every replay.
+func NewTimer() *Timer {
+	return &Timer{At: time.Now()} // want `NewTimer makes the state that a replay begins with, but reads the clock(?s:.*)fix: let the first event set it`
+}
+
+// NewOther is another function.
+func NewOther() *Timer { return &Timer{At: time.Now()} }
+
+//wow:event name=a_old
+type AOld struct{ Day string }
+
+//wow:event name=a_old revision=2
+type AOld2 struct{ At time.Time }
+
+//wow:upcast
+func upcast(old AOld) AOld2 {
+	at, err := time.Parse(time.DateOnly, old.Day)
+	if err != nil {
+		at = time.Now() // want `upcast brings stored events up to date, but reads the clock(?s:.*)fix: derive it from the old event`
+	}
+	return AOld2{At: at}
 }

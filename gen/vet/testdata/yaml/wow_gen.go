@@ -21,6 +21,7 @@ func output(d Desk, l *Loan, s Shelves, out decision) {
 		_, err := d.Borrow(ctx, l, Borrow{})
 		return err
 	})
+	l = NewLoan()
 	l.Borrowed(Borrowed{})
 	s.OnBorrowed(wow.Event[Borrowed]{})
 }
