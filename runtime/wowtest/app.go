@@ -19,9 +19,11 @@ type TB interface {
 }
 
 // App holds what a test has registered. It keeps no history: each scenario
-// starts from nothing. It is for the goroutine of its test.
+// starts from nothing, at positions behind those before it. It is for the
+// goroutine of its test.
 type App struct {
 	t          TB
+	commits    int64 // that consumers have been told of
 	handlers   wowrt.Handlers
 	aggregates map[string]*wowrt.Aggregate
 	states     map[string]*wow.StateType // also those that only consumers know
@@ -96,6 +98,7 @@ type Scenario struct {
 	at       time.Time
 	metadata map[string]string
 	cause    wow.EventMeta
+	before   int64 // commits of scenarios before this
 }
 
 // Given adds events that happened before, each a commit of its own.
@@ -134,7 +137,7 @@ func (s *Scenario) commitMeta(t wow.Target, version int64) wow.CommitMeta {
 	m := wow.CommitMeta{
 		Target:      t,
 		Version:     version,
-		Position:    wow.Position{Seq: version},
+		Position:    wow.Position{Seq: s.before + version},
 		Commit:      commitID(version),
 		Correlation: "wowtest",
 		Time:        start.Add(time.Duration(version) * time.Second),

@@ -23,6 +23,7 @@ type consumer struct {
 	name      string
 	past      bool // it has seen what is given
 	saga      bool
+	tx        *wowrt.Transaction // of a projection that keeps its own progress
 	functions []wowrt.Function
 	onEvent   func(context.Context, *wowrt.Recorded, *wowrt.Outbox) error
 	onState   func(context.Context, *wowrt.StateRecorded, *wowrt.Outbox) error
@@ -47,6 +48,7 @@ func (a *App) consumers() []consumer {
 	}
 	for _, p := range a.handlers.Projections {
 		reacts(p.Name, true, p.Functions, p.OnEvent, p.OnState)
+		all[len(all)-1].tx = p.Transaction
 	}
 	for _, p := range a.handlers.Processors {
 		reacts(p.Name, false, p.Functions, p.OnEvent, p.OnState)
@@ -72,6 +74,8 @@ func (s *Scenario) WhenEvent(id string, events ...wow.DomainEvent) *Reaction {
 // aggregate they come from, or the aggregate has tenants.
 func (s *Scenario) WhenCommit(t wow.Target, events ...wow.DomainEvent) *Reaction {
 	s.app.t.Helper()
+	s.before = s.app.commits
+	s.app.commits += int64(len(s.given)) + 1
 	r := &Reaction{s: s, step: lines(events)}
 	handled := false
 	for _, c := range s.app.consumers() {
@@ -154,9 +158,23 @@ func takesState(f wowrt.Function, t wow.Target) bool {
 }
 
 // hand gives one commit to one consumer: its events, then the state after it.
-func (s *Scenario) hand(c consumer, t wow.Target, version int64, events []wow.DomainEvent) (wow.Commands, error) {
+func (s *Scenario) hand(c consumer, t wow.Target, version int64, events []wow.DomainEvent) (sent wow.Commands, err error) {
 	s.app.t.Helper()
 	ctx, meta := s.app.t.Context(), s.commitMeta(t, version)
+	deliver := func(ctx context.Context) (err error) {
+		sent, err = s.deliver(ctx, c, meta, events)
+		return err
+	}
+	if c.tx != nil {
+		err = c.tx.Run(ctx, meta.Position, deliver)
+	} else {
+		err = deliver(ctx)
+	}
+	return sent, err
+}
+
+func (s *Scenario) deliver(ctx context.Context, c consumer, meta wow.CommitMeta, events []wow.DomainEvent) (wow.Commands, error) {
+	s.app.t.Helper()
 	var sent wow.Commands
 	call := func(f func(*wowrt.Outbox) error) error {
 		cmds, err := wowrt.Reacted(ctx, f)
@@ -166,7 +184,7 @@ func (s *Scenario) hand(c consumer, t wow.Target, version int64, events []wow.Do
 		return err
 	}
 	for i, e := range events {
-		if !c.takesEvent(t, e) {
+		if !c.takesEvent(meta.Target, e) {
 			continue
 		}
 		in := &wowrt.Recorded{EventMeta: wow.EventMeta{CommitMeta: meta, Index: i}, Event: s.app.crossEvent(e)}
@@ -175,10 +193,10 @@ func (s *Scenario) hand(c consumer, t wow.Target, version int64, events []wow.Do
 		}
 	}
 	for _, f := range c.functions {
-		if !takesState(f, t) {
+		if !takesState(f, meta.Target) {
 			continue
 		}
-		in := &wowrt.StateRecorded{CommitMeta: meta, State: s.stateAfter(t, f.State, version, events), Events: s.app.crossEvents(events)}
+		in := &wowrt.StateRecorded{CommitMeta: meta, State: s.stateAfter(meta.Target, f.State, meta.Version, events), Events: s.app.crossEvents(events)}
 		if err := call(func(out *wowrt.Outbox) error { return c.onState(ctx, in, out) }); err != nil {
 			return nil, err
 		}

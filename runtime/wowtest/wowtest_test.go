@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -189,6 +190,42 @@ func TestAConsumerSeesWhereAndWhenItHappened(t *testing.T) {
 	}
 	if len(states) != 2 || states[0].State.(*jar).Sweets["mint"] != 1 || states[1].State.(*jar).Sweets["mint"] != 6 || len(states[1].Events) != 2 {
 		t.Errorf("the states came as %+v", states)
+	}
+}
+
+func TestAProjectionRunsInItsOwnTransaction(t *testing.T) {
+	type inside struct{}
+	var stored []wow.Position
+	app := wowtest.New(t, func(r *wowrt.Runtime) {
+		r.AddProjection(wowrt.Projection{Name: "test.projection.rows", Functions: []wowrt.Function{{Name: "on_filled", Event: filledType}},
+			OnEvent: func(ctx context.Context, in *wowrt.Recorded, out *wowrt.Reaction) error {
+				return out.Offload("", func(ctx context.Context) error {
+					if ctx.Value(inside{}) == nil {
+						return errors.New("it runs outside")
+					}
+					if in.Event.(filled).N < 0 {
+						return errLoud
+					}
+					return nil
+				})
+			},
+			Transaction: &wowrt.Transaction{
+				Resume: func(context.Context, int32) (wow.Position, error) { return wow.Position{}, nil },
+				Run: func(ctx context.Context, done wow.Position, handle func(context.Context) error) error {
+					err := handle(context.WithValue(ctx, inside{}, true))
+					if err == nil {
+						stored = append(stored, done)
+					}
+					return err
+				},
+			},
+		})
+	})
+	app.Given(filled{N: 1}).WhenEvent("j1", filled{N: 2}, filled{N: 3}).ThenNothing()
+	app.WhenEvent("j2", filled{N: 4}).ThenNothing()
+	app.WhenEvent("j2", filled{N: -1}).ThenFails(errLoud)
+	if want := []wow.Position{{Seq: 1}, {Seq: 2}, {Seq: 3}}; !slices.Equal(stored, want) {
+		t.Errorf("it stored its progress as %v, want %v", stored, want)
 	}
 }
 
