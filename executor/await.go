@@ -28,6 +28,7 @@ func Await[T any](ctx context.Context, f func(context.Context) (T, error)) (T, e
 // leave gives the slot away unless that has been done. counted means that
 // rejoin must follow.
 func (t *turn) leave() (gen uint64, counted bool) {
+	yield("turn.leave")
 	t.mu.Lock()
 	switch t.state {
 	case turnAway:
@@ -58,6 +59,7 @@ func (t *turn) leave() (gen uint64, counted bool) {
 
 // rejoin takes the slot back if the caller is the last that waited.
 func (t *turn) rejoin(gen uint64) {
+	yield("turn.rejoin")
 	t.mu.Lock()
 	if gen != t.gen {
 		t.mu.Unlock()
@@ -99,6 +101,7 @@ func (c *carrier) reclaim() bool {
 // another epoch.
 func (c *carrier) regain() bool {
 	t := &c.turn
+	yield("carrier.regain")
 	t.mu.Lock()
 	t.gen++
 	switch t.state {
@@ -167,6 +170,7 @@ func (c *carrier) retake() bool {
 	if s.state.CompareAndSwap(slotVacant, slotHeld) {
 		s.e.watch()
 	} else {
+		yield("carrier.resume")
 		for {
 			c.link = s.resume.Load()
 			if s.resume.CompareAndSwap(c.link, c) {

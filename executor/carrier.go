@@ -205,6 +205,7 @@ func (c *carrier) idle() bool {
 		if keep {
 			s.spares--
 		}
+		s.cur = c // another may have been here meanwhile, and have parked again
 		return true
 	}
 	if !keep || !c.wait() {

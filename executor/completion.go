@@ -88,6 +88,7 @@ func (c Completion) Complete(o Outcome) bool {
 // over brings the pend back to its slot.
 func (p *pend) over() {
 	s := p.box.port.slot
+	yield("pend.over")
 	for {
 		p.link = s.done.Load()
 		if s.done.CompareAndSwap(p.link, p) {

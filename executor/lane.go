@@ -109,7 +109,7 @@ const creditBatch = 16
 func (l *Lane[K, M]) Submit(ctx context.Context, key K, msg M) error {
 	h := maphash.Comparable(l.seed, key)
 	l.lock()
-	if l.closed.Load() || !l.room(h, l.waiters) {
+	if l.closed.Load() || !l.room(h, l.reserved) {
 		if err := l.await(ctx, h); err != nil {
 			l.unlock()
 			return l.refused(err)
@@ -134,7 +134,7 @@ func (l *Lane[K, M]) TrySubmit(key K, msg M) error {
 		l.unlock()
 		return ErrStopped
 	}
-	if !l.room(h, l.waiters) {
+	if !l.room(h, l.reserved) {
 		l.unlock()
 		return ErrFull
 	}
@@ -157,7 +157,7 @@ func (l *Lane[K, M]) SubmitBatch(ctx context.Context, batch []Entry[K, M]) (int,
 	for i := range batch {
 		m := &batch[i]
 		h := maphash.Comparable(l.seed, m.Key)
-		if l.closed.Load() || !l.room(h, l.waiters) {
+		if l.closed.Load() || !l.room(h, l.reserved) {
 			l.dispatch()
 			l.lock()
 			if err := l.await(ctx, h); err != nil {

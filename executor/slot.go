@@ -90,6 +90,7 @@ func (s *slot) poke() {
 // token is on its way, and the channel has room for one.
 func (s *slot) seat() {
 	s.wakes.Add(1)
+	yield("slot.seat")
 	if s.spares > 0 {
 		s.spares--
 		s.spare <- struct{}{}

@@ -30,7 +30,7 @@ type lane struct {
 	ports []atomic.Pointer[port] // by slot
 	chunk atomic.Uint32          // messages that a turn takes on at a time
 
-	mu sync.Mutex
+	mu laneLock
 	sender
 
 	_      [64]byte
@@ -49,21 +49,22 @@ type lane struct {
 
 // sender is the sending side's memory.
 type sender struct {
-	avail   uint32 // credits
-	free    uint32 // the first free cell; there are as many as credits and room in the overflow
-	vacant  uint32 // the first free entry, + 1
-	shift   uint   // of a hash, to a bucket
-	buckets []uint32
-	entries []entry
-	spills  []spill // by entry, in lanes with a bound per key
-	hungry  uint32  // the first entry with messages in the overflow and below its bound, + 1
-	used    []*port
-	touched []*port // ports with unpublished messages, in a batch
-	home    int     // slot that new mailboxes go to
-	probe   int     // slot looked at last
-	waiters uint32  // senders that wait for room
-	herd    chan struct{}
-	inside  []*insider // handlers of this lane that wait for room in it
+	avail    uint32 // credits
+	free     uint32 // the first free cell; there are as many as credits and room in the overflow
+	vacant   uint32 // the first free entry, + 1
+	shift    uint   // of a hash, to a bucket
+	buckets  []uint32
+	entries  []entry
+	spills   []spill // by entry, in lanes with a bound per key
+	hungry   uint32  // the first entry with messages in the overflow and below its bound, + 1
+	used     []*port
+	touched  []*port // ports with unpublished messages, in a batch
+	home     int     // slot that new mailboxes go to
+	probe    int     // slot looked at last
+	waiters  uint32  // senders that wait for room
+	reserved uint32  // of them, those that wait for a credit
+	herd     chan struct{}
+	inside   []*insider // handlers of this lane that wait for room in it
 }
 
 // entry is the sender's side of a mailbox. Two keys with the same 64-bit hash

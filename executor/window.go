@@ -15,14 +15,10 @@ const senderLooks = 20 // of a single sender, before it parks
 // for others.
 //
 // Credits come back only when the sender asks, and it asks when it has none
-// left. As long as senders wait, each of them has one credit set aside, so a
-// newcomer may overtake them but cannot take theirs: nobody waits for ever.
-// Where keys have bounds, most of those who wait do so for their key: credits
-// set aside for them would stop every other key.
+// left. As long as senders wait for credits, each of them has one set aside: a
+// newcomer may overtake them but cannot take theirs, so nobody waits for ever.
 func (l *lane) room(hash uint64, keep uint32) bool {
-	if l.perKey > 0 {
-		keep = 0
-	} else if l.avail > keep {
+	if l.perKey == 0 && l.avail > keep {
 		return true
 	}
 	if l.buckets == nil {
@@ -62,9 +58,8 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 	if l.single {
 		l.spinForCredit()
 	}
-	keep := l.waiters
 	l.blocked.Add(1)
-	for {
+	for keep := l.reserved; ; {
 		if l.closed.Load() {
 			return ErrStopped
 		}
@@ -74,21 +69,30 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 		if l.room(hash, keep) {
 			return nil
 		}
+		// Who waits for room in the overflow has no use for a credit.
+		credit := uint32(1)
+		if l.perKey > 0 && l.atBound(hash) {
+			credit = 0
+		}
 		l.waiters++
+		l.reserved += credit
 		l.flags.Or(flagWant)
 		yield("window.want")
 		var token bool
 		var err error
-		if !l.room(hash, l.waiters-1) {
+		if !l.room(hash, l.reserved-credit) {
 			token, err = l.park(ctx, hash)
 		}
 		l.waiters--
-		ready := err == nil && l.room(hash, 0)
-		l.passOn(token, ready)
-		if ready && !l.closed.Load() || err != nil {
+		l.reserved -= credit
+		if keep = l.reserved; credit == 1 {
+			keep = 0
+		}
+		ready := err == nil && !l.closed.Load() && l.room(hash, keep)
+		l.passOn(token || err != nil, ready)
+		if ready || err != nil {
 			return err
 		}
-		keep = 0
 	}
 }
 
@@ -131,14 +135,14 @@ func (l *lane) wait(ctx context.Context, herd, stuck <-chan struct{}) (token boo
 // without. It lets the next one look if there are credits to spare, or has the
 // slots do so when there will be.
 //
-// Where keys have bounds, one sender's room is of no use to another. There
-// all look whenever a token comes, and the one that took it tells the others.
-func (l *lane) passOn(token, ready bool) {
+// Where keys have bounds, one sender's room is of no use to another. There all
+// look whenever a token comes, or one leaves: tell means to let them know.
+func (l *lane) passOn(tell, ready bool) {
 	if l.waiters == 0 {
 		return
 	}
 	if l.perKey > 0 {
-		if token {
+		if tell {
 			close(l.herd)
 			l.herd = make(chan struct{})
 		}
@@ -188,6 +192,7 @@ func (l *lane) spinForCredit() {
 // attend is called by a slot that has published completions and found flags.
 func (l *lane) attend(f uint32) {
 	if f&flagWant != 0 && l.flags.And(^uint32(flagWant))&flagWant != 0 {
+		yield("window.token")
 		l.token()
 	}
 	if f&flagSpilt != 0 {

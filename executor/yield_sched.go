@@ -2,6 +2,11 @@
 
 package executor
 
+import (
+	"runtime"
+	"sync/atomic"
+)
+
 // yieldHook is set by the schedule tests.
 var yieldHook func(point string)
 
@@ -12,3 +17,15 @@ func yield(point string) {
 		h(point)
 	}
 }
+
+// laneLock is a lock whose holder and waiters the test can hold up.
+type laneLock struct{ held atomic.Bool }
+
+func (l *laneLock) Lock() {
+	for !l.held.CompareAndSwap(false, true) {
+		yield("lane.lock")
+		runtime.Gosched()
+	}
+}
+
+func (l *laneLock) Unlock() { l.held.Store(false) }
