@@ -142,7 +142,7 @@ func (c *carrier) regain() bool {
 // Whoever wins owns the slot. Two vacancies in a row look alike to a CAS, and
 // may: a vacant slot is anybody's.
 func (s *slot) give(stall bool) (queued bool) {
-	s.flush()
+	s.flush(true)
 	s.poll()
 	if s.qhead != nil {
 		s.seat()

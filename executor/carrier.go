@@ -180,7 +180,7 @@ func (c *carrier) wait() bool {
 // with the slot.
 func (c *carrier) idle() bool {
 	s := c.s
-	s.flush()
+	s.flush(true)
 	if s.linger() {
 		return true
 	}

@@ -28,7 +28,9 @@ type port struct {
 	dirty bool          // tail is not published yet (in a batch)
 	pub   atomic.Uint64 // tail, published
 	armed atomic.Uint32 // 1: the slot watches the port, or will: it is in slot.inq
-	_     [24]byte
+	asked atomic.Uint64 // how many a sender that waits for credit has taken back: it is woken
+	until atomic.Uint64 // when so many have finished, or, if the slot runs dry, more than asked
+	_     [8]byte
 
 	// The slot's.
 	head  uint64 // messages read from ring

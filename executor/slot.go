@@ -206,30 +206,35 @@ func (s *slot) pollResume() {
 // lane or has nothing else to do.
 func (s *slot) complete(p *port, d chain) {
 	if s.dirty != p {
-		s.flush()
+		s.flush(true)
 		s.dirty = p
 	}
 	p.back[p.btail&p.mask] = d
 	p.btail++
 	p.ended += uint64(d.n)
 	if p.unpub += d.n; p.unpub >= p.lane.every {
-		s.flush()
+		s.flush(false)
 	}
 }
 
-// flush publishes completions.
+// flush publishes completions. dry means that no more of the lane may follow
+// soon.
 //
 // A sender that waits for credit sets a flag and looks at finished once more;
 // here finished is stored and the flag is looked at: one of the two sees.
-func (s *slot) flush() {
+func (s *slot) flush(dry bool) {
 	p := s.dirty
-	if p == nil || p.unpub == 0 {
+	if p == nil {
 		return
 	}
-	p.unpub = 0
-	p.finished.Store(p.ended)
-	yield("slot.flush")
+	if p.unpub != 0 {
+		p.unpub = 0
+		p.finished.Store(p.ended)
+		yield("slot.flush")
+	} else if !dry {
+		return
+	}
 	if f := p.lane.flags.Load(); f != 0 {
-		p.lane.attend(f)
+		p.lane.attend(f, p.ended >= p.until.Load() || dry && p.ended > p.asked.Load())
 	}
 }

@@ -166,8 +166,11 @@ func (l *lane) put(e *entry, box, cell uint32) *port {
 }
 
 // takeBack reads the completions that the slots have published: credits and
-// cells come back, and a mailbox with nothing outstanding leaves the table.
+// cells come back, and a mailbox with nothing outstanding leaves the table. If
+// senders wait, one is told: the slot that published may think that it need
+// not, as what it published is no news any more.
 func (l *lane) takeBack() {
+	had := l.avail
 	for _, p := range l.used {
 		if p.out == 0 {
 			continue
@@ -187,6 +190,9 @@ func (l *lane) takeBack() {
 				l.remove(e, d.box)
 			}
 		}
+	}
+	if l.avail > had && l.waiters > 0 {
+		l.token()
 	}
 	if l.hungry != 0 {
 		l.feed()

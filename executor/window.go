@@ -76,7 +76,7 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 		}
 		l.waiters++
 		l.reserved += credit
-		l.flags.Or(flagWant)
+		l.want()
 		yield("window.want")
 		var token bool
 		var err error
@@ -153,12 +153,32 @@ func (l *lane) passOn(tell, ready bool) {
 		spend = 1
 	}
 	if l.avail <= spend {
-		l.flags.Or(flagWant)
+		l.want()
 		l.takeBack()
 	}
 	if l.avail > spend {
 		l.token()
 	}
+}
+
+// wakeWork is how much work, in ns, may be done before a sender that waits is
+// woken: it then comes back to many credits, and the slots have as much again
+// to do while it wakes.
+const wakeWork = 50_000
+
+// want asks the slots for a token: each when it has finished half of what it
+// has of the lane, but soon, or when it runs dry.
+func (l *lane) want() {
+	for _, p := range l.used {
+		if p.out == 0 {
+			continue
+		}
+		n := uint32(wakeWork / max(1, p.slot.cost.Load()))
+		n = min(max(n, l.window/creditBatch, 1), max(1, p.out/2))
+		p.asked.Store(p.taken)
+		p.until.Store(p.taken + uint64(n))
+	}
+	l.flags.Or(flagWant)
 }
 
 func (l *lane) token() {
@@ -189,9 +209,10 @@ func (l *lane) spinForCredit() {
 	}
 }
 
-// attend is called by a slot that has published completions and found flags.
-func (l *lane) attend(f uint32) {
-	if f&flagWant != 0 && l.flags.And(^uint32(flagWant))&flagWant != 0 {
+// attend is called by a slot that has published completions and found flags;
+// enough means that a sender that waits for credits should have them now.
+func (l *lane) attend(f uint32, enough bool) {
+	if enough && f&flagWant != 0 && l.flags.And(^uint32(flagWant))&flagWant != 0 {
 		yield("window.token")
 		l.token()
 	}
