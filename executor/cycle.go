@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 	"sync"
 )
@@ -19,7 +18,7 @@ func AwaitKey[K comparable, M, T any](ctx context.Context, l *Lane[K, M], key K,
 	}
 	own := t.box.port.lane
 	from := mailboxID{own, own.entries[t.box.index].hash}
-	to := mailboxID{&l.lane, maphash.Comparable(l.seed, key)}
+	to := mailboxID{&l.lane, l.hash(key)}
 	if !own.e.waits.add(from, to) {
 		var zero T
 		return zero, ErrOwnKey

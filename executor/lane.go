@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"sync/atomic"
 )
 
@@ -51,7 +50,7 @@ type LaneConfig[K comparable, M any] struct {
 // Lane is one receiver's door into an executor.
 type Lane[K comparable, M any] struct {
 	lane
-	seed  maphash.Seed
+	hash  func(K) uint64
 	h     Handler[K, M]
 	done  func(key K, msg M, err error)
 	cells []Entry[K, M] // the messages; belong to whoever has their cell
@@ -76,7 +75,7 @@ func Open[K comparable, M any](e *Executor, cfg LaneConfig[K, M], h Handler[K, M
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("executor: opening lane %q: %w", cfg.Name, errors.Join(errs...))
 	}
-	l := &Lane[K, M]{seed: maphash.MakeSeed(), h: h, done: cfg.Done}
+	l := &Lane[K, M]{hash: hasher[K](), h: h, done: cfg.Done}
 	l.lane = lane{
 		e: e, name: cfg.Name, body: l,
 		window: uint32(cfg.MaxInFlight), throughput: uint32(cfg.Throughput),
@@ -107,9 +106,9 @@ const creditBatch = 16
 // A message that is refused has not run and never will; one that was admitted
 // runs exactly once, or is reported by Close.
 func (l *Lane[K, M]) Submit(ctx context.Context, key K, msg M) error {
-	h := maphash.Comparable(l.seed, key)
+	h := l.hash(key)
 	l.lock()
-	if l.closed.Load() || !l.room(h, l.reserved) {
+	if !l.ample() && !l.room(h, l.reserved) {
 		if err := l.await(ctx, h); err != nil {
 			l.unlock()
 			return l.refused(err)
@@ -128,14 +127,13 @@ func (l *Lane[K, M]) Submit(ctx context.Context, key K, msg M) error {
 
 // TrySubmit admits a message or returns [ErrFull] or [ErrStopped] at once.
 func (l *Lane[K, M]) TrySubmit(key K, msg M) error {
-	h := maphash.Comparable(l.seed, key)
+	h := l.hash(key)
 	l.lock()
-	if l.closed.Load() {
-		l.unlock()
-		return ErrStopped
-	}
-	if !l.room(h, l.reserved) {
-		l.unlock()
+	if !l.ample() && !l.room(h, l.reserved) {
+		defer l.unlock()
+		if l.closed.Load() {
+			return ErrStopped
+		}
 		return ErrFull
 	}
 	p := l.post(h, key, msg)
@@ -156,8 +154,8 @@ func (l *Lane[K, M]) SubmitBatch(ctx context.Context, batch []Entry[K, M]) (int,
 	l.lock()
 	for i := range batch {
 		m := &batch[i]
-		h := maphash.Comparable(l.seed, m.Key)
-		if l.closed.Load() || !l.room(h, l.reserved) {
+		h := l.hash(m.Key)
+		if !l.ample() && !l.room(h, l.reserved) {
 			l.dispatch()
 			l.lock()
 			if err := l.await(ctx, h); err != nil {
@@ -197,10 +195,8 @@ func (l *lane) dispatch() {
 
 // post writes a message for which there is room.
 func (l *Lane[K, M]) post(hash uint64, key K, msg M) *port {
-	if l.cells == nil {
-		l.cells = make([]Entry[K, M], l.window+l.overflow)
-	}
-	i := l.cell()
+	i := l.free
+	l.free = l.links[i].next
 	l.cells[i] = Entry[K, M]{key, msg}
 	p := l.send(hash, i)
 	if l.inside != nil {
@@ -264,6 +260,8 @@ func (l *Lane[K, M]) clear(first, n uint32) {
 		first = l.links[first].next
 	}
 }
+
+func (l *Lane[K, M]) allot(n uint32) { l.cells = make([]Entry[K, M], n) }
 
 func (l *Lane[K, M]) key(cell uint32) any { return l.cells[cell].Key }
 

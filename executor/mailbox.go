@@ -29,6 +29,7 @@ type link struct {
 
 // body is the part of a lane that knows the types of keys and messages.
 type body interface {
+	allot(n uint32)              // makes the cells
 	run(c *carrier) (waits bool) // handles the messages of a turn
 	clear(first, n uint32)       // forgets the messages of a chain
 	key(cell uint32) any         // for reports

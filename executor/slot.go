@@ -58,9 +58,12 @@ type slot struct {
 	state  atomic.Uint32
 	cost   atomic.Uint32 // ns per message, lately
 	length atomic.Uint32 // of the run queue, lately
-	epoch  atomic.Uint64 // odd: a turn is on, and the slot may be taken from it
 	wakes  atomic.Uint64
 	spare  chan struct{} // a carrier that receives from it owns the slot
+
+	_     [64]byte      // what follows is written twice a turn
+	epoch atomic.Uint64 // odd: a turn is on, and the slot may be taken from it
+	_     [56]byte
 }
 
 func newSlot(e *Executor, id int) *slot {
@@ -132,8 +135,8 @@ func (s *slot) poll() {
 	}
 	now := s.e.tick.Load()
 	for _, p := range s.active {
-		for end := p.pub.Load(); p.head != end; p.head++ {
-			s.accept(p, p.ring[uint32(p.head)&p.mask], now)
+		if end := p.pub.Load(); p.head != end {
+			s.accept(p, end, now)
 		}
 	}
 	if s.done.Load() != nil {
@@ -151,20 +154,24 @@ func (s *slot) poll() {
 	s.quit = s.e.gaveUp.Load()
 }
 
-// accept puts a message into its mailbox. A mailbox that was empty goes to
-// the run queue; any other is in it already, or waits, or is in a turn.
-func (s *slot) accept(p *port, m envelope, now uint32) {
-	l := p.lane
-	b := &l.boxes[m.box]
-	l.links[m.cell].stamp = now
-	if b.n == 0 {
-		b.port, b.first = p, m.cell
-		s.push(b)
-	} else {
-		l.links[b.last].next = m.cell
+// accept puts the messages of a port into their mailboxes. A mailbox that was
+// empty goes to the run queue; any other is in it already, or waits, or is in a
+// turn.
+func (s *slot) accept(p *port, end uint64, now uint32) {
+	boxes, links := p.lane.boxes, p.lane.links
+	for ; p.head != end; p.head++ {
+		m := p.ring[uint32(p.head)&p.mask]
+		b := &boxes[m.box]
+		links[m.cell].stamp = now
+		if b.n == 0 {
+			b.port, b.first = p, m.cell
+			s.push(b)
+		} else {
+			links[b.last].next = m.cell
+		}
+		b.last = m.cell
+		b.n++
 	}
-	b.last = m.cell
-	b.n++
 }
 
 // pollDone puts the mailboxes whose wait is over into the run queue. One

@@ -144,13 +144,14 @@ var notBlocked = []string{
 
 // blockedStack returns the stack of the goroutine that runs a carrier's
 // handler, if it is blocked and not in an Await. A stack names the carrier: it
-// is the receiver of proceed.
+// is the receiver of what called the handler.
 func blockedStack(c *carrier) []byte {
 	buf := make([]byte, maxStacks)
 	buf = buf[:runtime.Stack(buf, true)]
-	frame := fmt.Appendf(nil, "executor.(*carrier).proceed(%p)", c)
+	visit := fmt.Appendf(nil, "executor.(*carrier).visit(%p", c)
+	settle := fmt.Appendf(nil, "executor.(*carrier).settle(%p", c)
 	for stack := range bytes.SplitSeq(buf, []byte("\n\n")) {
-		if !bytes.Contains(stack, frame) {
+		if !bytes.Contains(stack, visit) && !bytes.Contains(stack, settle) {
 			continue
 		}
 		for _, s := range notBlocked {

@@ -30,6 +30,7 @@ type lane struct {
 	ports []atomic.Pointer[port] // by slot
 	chunk atomic.Uint32          // messages that a turn takes on at a time
 
+	_  [64]byte
 	mu laneLock
 	sender
 
@@ -86,6 +87,7 @@ func (l *lane) prepare() {
 		size *= 2
 		l.shift--
 	}
+	l.body.allot(n)
 	l.buckets = make([]uint32, 2*size)
 	l.entries = make([]entry, n)
 	l.boxes = make([]box, n)
@@ -113,13 +115,6 @@ func (l *lane) unlock() {
 	if !l.single {
 		l.mu.Unlock()
 	}
-}
-
-// cell takes a free cell for a message that has room.
-func (l *lane) cell() uint32 {
-	i := l.free
-	l.free = l.links[i].next
-	return i
 }
 
 // find returns the entry of a hash, or nil.

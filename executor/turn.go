@@ -92,7 +92,12 @@ func (c *carrier) visit(b *box) bool {
 	for left := l.throughput; ; {
 		c.begin(b, min(b.n, left, l.chunk.Load()))
 		left -= c.k
-		if !c.proceed() {
+		waits := l.body.run(c)
+		yield("turn.returned")
+		if !waits && c.i == c.k && c.s.epoch.CompareAndSwap(c.epoch, c.epoch+1) {
+			c.finish()
+			c.box = nil
+		} else if !c.settle(waits) {
 			return false
 		}
 		if !c.more {
@@ -145,9 +150,14 @@ func (c *carrier) lost() bool { return c.s.epoch.Load() != c.epoch }
 
 // proceed runs what is left of the turn. It returns with the slot, or false.
 func (c *carrier) proceed() bool {
+	return c.settle(c.i < c.k && c.box.port.body.run(c))
+}
+
+// settle is called when messages of the turn have run, and the last of them
+// waits, or more are to come, or the slot is lost.
+func (c *carrier) settle(waits bool) bool {
 	for {
-		waits := c.i < c.k && c.box.port.body.run(c)
-		yield("turn.returned")
+		yield("turn.settle")
 		if !c.reclaim() {
 			c.box = nil // a message that waits was reported by Close
 			return false
@@ -166,6 +176,7 @@ func (c *carrier) proceed() bool {
 			return true
 		}
 		c.enter()
+		waits = c.i < c.k && c.box.port.body.run(c)
 	}
 }
 

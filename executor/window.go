@@ -11,6 +11,10 @@ const (
 
 const senderLooks = 20 // of a single sender, before it parks
 
+// ample reports whether there certainly is room, at a glance. There are no
+// credits before the tables are made.
+func (l *lane) ample() bool { return l.avail > l.reserved && l.perKey == 0 && !l.closed.Load() }
+
 // room reports whether a message may be admitted now, and leaves keep credits
 // for others.
 //
@@ -18,8 +22,8 @@ const senderLooks = 20 // of a single sender, before it parks
 // left. As long as senders wait for credits, each of them has one set aside: a
 // newcomer may overtake them but cannot take theirs, so nobody waits for ever.
 func (l *lane) room(hash uint64, keep uint32) bool {
-	if l.perKey == 0 && l.avail > keep {
-		return true
+	if l.closed.Load() {
+		return false
 	}
 	if l.buckets == nil {
 		l.prepare()
@@ -88,7 +92,7 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 		if keep = l.reserved; credit == 1 {
 			keep = 0
 		}
-		ready := err == nil && !l.closed.Load() && l.room(hash, keep)
+		ready := err == nil && l.room(hash, keep)
 		l.passOn(token || err != nil, ready)
 		if ready || err != nil {
 			return err
