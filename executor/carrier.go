@@ -90,7 +90,7 @@ func (c *carrier) died(v any) {
 		c.s.e.donePanics.Add(1)
 		c.last = c.cur
 		if c.i++; c.i < c.k {
-			c.cur = l.links[c.cur].next
+			c.cur = l.links[c.cur]
 		}
 	}
 	c.step = stepNone

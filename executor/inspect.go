@@ -13,7 +13,7 @@ type KeyStats struct {
 	Lane    string        `json:"lane"`
 	Key     any           `json:"key"`
 	Backlog int           `json:"backlog"` // messages, the one in its handler included
-	Age     time.Duration `json:"age"`     // of the oldest, since a worker read it; to a few ms
+	Age     time.Duration `json:"age"`     // since its oldest message became the oldest; to a few ms
 	State   string        `json:"state"`   // queued, waiting or running
 	Worker  int           `json:"worker"`
 
@@ -156,7 +156,7 @@ func (s *slot) answer() {
 			l := b.port.lane
 			keys = append(keys, KeyStats{
 				Lane: l.name, Key: l.body.key(b.first), Backlog: int(b.n), State: state, Worker: s.id,
-				Age: time.Duration(now-min(now, l.links[b.first].stamp)) * time.Millisecond, lane: l,
+				Age: time.Duration(now-min(now, b.stamp)) * time.Millisecond, lane: l,
 			})
 		}
 		for b := s.qhead; b != nil; b = b.run {

@@ -196,7 +196,7 @@ func (l *lane) dispatch() {
 // post writes a message for which there is room.
 func (l *Lane[K, M]) post(hash uint64, key K, msg M) *port {
 	i := l.free
-	l.free = l.links[i].next
+	l.free = l.links[i]
 	l.cells[i] = Entry[K, M]{key, msg}
 	p := l.send(hash, i)
 	if l.inside != nil {
@@ -243,7 +243,7 @@ func (l *Lane[K, M]) run(c *carrier) (waits bool) {
 		if c.i++; c.i == c.k {
 			return false
 		}
-		c.cur = l.links[c.cur].next
+		c.cur = l.links[c.cur]
 		if c.lost() {
 			return false
 		}
@@ -257,7 +257,7 @@ func (l *Lane[K, M]) clear(first, n uint32) {
 		if n--; n == 0 {
 			return
 		}
-		first = l.links[first].next
+		first = l.links[first]
 	}
 }
 

@@ -16,15 +16,9 @@ type box struct {
 	last  uint32 // cell of the newest
 	n     uint32 // messages held, those of a turn included
 	index uint32 // in lane.boxes
+	stamp uint32 // ms, when the oldest became the oldest
 
 	carrier *carrier // not nil: no mailbox but a carrier that wants its slot back
-}
-
-// link is what the executor knows of a message besides its key and itself. It
-// belongs to whoever has the message: the sender, the slot or the free list.
-type link struct {
-	next  uint32 // cell of the next message of the mailbox, of the chain or of the free list
-	stamp uint32 // ms, when the slot read it
 }
 
 // body is the part of a lane that knows the types of keys and messages.

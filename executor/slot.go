@@ -162,12 +162,11 @@ func (s *slot) accept(p *port, end uint64, now uint32) {
 	for ; p.head != end; p.head++ {
 		m := p.ring[uint32(p.head)&p.mask]
 		b := &boxes[m.box]
-		links[m.cell].stamp = now
 		if b.n == 0 {
-			b.port, b.first = p, m.cell
+			b.port, b.first, b.stamp = p, m.cell, now
 			s.push(b)
 		} else {
-			links[b.last].next = m.cell
+			links[b.last] = m.cell
 		}
 		b.last = m.cell
 		b.n++

@@ -25,7 +25,7 @@ type lane struct {
 	// Shared with the slots. Who owns a box, a link or a message's cell is
 	// handed over by the rings.
 	boxes []box
-	links []link
+	links []uint32 // by cell: the next of the mailbox, of the chain or of the free list
 
 	ports []atomic.Pointer[port] // by slot
 	chunk atomic.Uint32          // messages that a turn takes on at a time
@@ -91,10 +91,10 @@ func (l *lane) prepare() {
 	l.buckets = make([]uint32, 2*size)
 	l.entries = make([]entry, n)
 	l.boxes = make([]box, n)
-	l.links = make([]link, n)
+	l.links = make([]uint32, n)
 	for i := range n {
 		l.boxes[i].index = i
-		l.links[i].next = i + 1
+		l.links[i] = i + 1
 		l.entries[i].next = i + 2
 	}
 	l.entries[n-1].next = 0
@@ -175,7 +175,7 @@ func (l *lane) takeBack() {
 			p.taken += uint64(d.n)
 			p.out -= d.n
 			l.avail += d.n
-			l.links[d.last].next = l.free
+			l.links[d.last] = l.free
 			l.free = d.first
 			e := &l.entries[d.box]
 			e.out -= d.n
@@ -226,7 +226,7 @@ func (l *lane) spill(e *entry, i, cell uint32) bool {
 	if s.n == 0 {
 		s.first = cell
 	} else {
-		l.links[s.last].next = cell
+		l.links[s.last] = cell
 	}
 	s.last = cell
 	s.n++
@@ -259,7 +259,7 @@ func (l *lane) feed() {
 		e, s := &l.entries[i], &l.spills[i]
 		for l.avail > 0 && s.n > 0 && e.out < l.perKey {
 			cell := s.first
-			s.first = l.links[cell].next
+			s.first = l.links[cell]
 			s.n--
 			l.avail--
 			p := l.put(e, i, cell)

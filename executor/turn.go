@@ -222,7 +222,7 @@ func (c *carrier) finish() {
 	l, first := b.port.lane, b.first
 	b.n -= n
 	if c.more = b.n > 0; c.more {
-		b.first = l.links[c.last].next
+		b.first, b.stamp = l.links[c.last], c.s.e.tick.Load()
 	}
 	c.i, c.k = 0, c.k-n
 	c.s.clock.messages += int(n)
