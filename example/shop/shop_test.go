@@ -212,7 +212,7 @@ func start(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	p := &process{Cmd: exec.CommandContext(t.Context(), self, args...)}
-	p.Env = append(os.Environ(), "SHOP_MAIN=1")
+	p.Env = append(os.Environ(), "SHOP_MAIN=1", "TMPDIR="+t.TempDir()) // a killed process leaves its receipts
 	p.Stderr = &p.errs
 	in, err1 := p.StdinPipe()
 	out, err2 := p.StdoutPipe()
