@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/diff"
 )
@@ -57,6 +58,9 @@ func Same(a, b []byte) bool {
 	return bytes.Equal(bytes.ReplaceAll(a, []byte("\r\n"), []byte("\n")), b)
 }
 
+// maxWriters bounds the files that are written at once.
+const maxWriters = 8
+
 // Apply carries out changes. All new contents are on disk, beside their
 // places, before the first file is replaced.
 func Apply(changes []*Change) (err error) {
@@ -68,13 +72,25 @@ func Apply(changes []*Change) (err error) {
 			}
 		}
 	}()
+	errs := make([]error, len(changes))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxWriters)
 	for i, c := range changes {
 		if c.New == nil {
 			continue
 		}
-		if temps[i], err = writeBeside(c); err != nil {
-			return fmt.Errorf("output: writing %q: %w", c.Path, err)
-		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var err error
+			if temps[i], err = writeBeside(c); err != nil {
+				errs[i] = fmt.Errorf("output: writing %q: %w", c.Path, err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	for i, c := range changes {
 		if c.New == nil {
@@ -93,8 +109,10 @@ func Apply(changes []*Change) (err error) {
 
 func writeBeside(c *Change) (string, error) {
 	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(c.Path); err == nil {
-		mode = info.Mode().Perm()
+	if c.Old != nil {
+		if info, err := os.Stat(c.Path); err == nil {
+			mode = info.Mode().Perm()
+		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(c.Path), ".wowgen-*")
 	if err != nil {
