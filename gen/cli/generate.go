@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -18,6 +19,7 @@ var generateCommand = command{
 		fs.BoolVar(&g.check, "check", false, "print a unified diff of what is out of date, exit 3, write nothing")
 		fs.BoolVar(&g.dry, "n", false, "say what would be written, write nothing")
 		fs.BoolVar(&g.strict, "strict", false, "take warnings for errors")
+		fs.BoolVar(&g.watching, "watch", false, "generate again whenever the input changes, until interrupted")
 		fs.BoolVar(&g.verbose, "v", false, "say what is written, and what is left alone")
 		fs.StringVar(&g.format, "format", "text", "of diagnostics: text, json or github")
 		return g.run
@@ -25,14 +27,25 @@ var generateCommand = command{
 }
 
 type generate struct {
-	check, dry, strict, verbose bool
-	format                      string
+	check, dry, strict, verbose, watching bool
+	format                                string
 }
 
 func (g *generate) run(env Env, patterns []string) int {
 	if err := checkFormat(g.format, formats); err != nil {
 		return usage(env, err)
 	}
+	if g.watching {
+		if g.check || g.dry {
+			return usage(env, errors.New("-watch writes: it does not go with -check or -n"))
+		}
+		return g.watch(env, patterns)
+	}
+	return g.once(env, patterns)
+}
+
+// once generates one time.
+func (g *generate) once(env Env, patterns []string) int {
 	r, err := gen.Run(gen.Config{Dir: env.Dir, Patterns: patterns, Strict: g.strict, Checking: g.check})
 	if err != nil {
 		return fail(env, err)
