@@ -44,6 +44,9 @@ func (l *lane) appended(f *flight, res store.Result) executor.Outcome {
 	c := &l.r.commands
 	if res.Status == store.Stored {
 		c.keep(f, f.commit)
+		if c.handover != nil && f.flat {
+			c.handover.put(res.Position, f.out.events)
+		}
 		f.receipt = Receipt{Target: f.Target, Version: f.commit.Version, Position: res.Position, Commit: f.commit.ID, Stage: Processed}
 		return executor.Done(nil)
 	}

@@ -19,6 +19,7 @@ import (
 // forget a state while a command works on it, which costs a loading later.
 type cached struct {
 	target    wow.Target
+	hash      uint64 // of target, by the cache; set when listed
 	state     wow.State
 	version   int64
 	decidedAt int64 // of the last commit, microseconds
@@ -50,8 +51,8 @@ type cache struct {
 
 type shard struct {
 	mu      sync.Mutex
-	states  map[wow.Target]*cached
-	list    cached // prev is the next to go, unless it was used
+	states  map[uint64]*cached // by the hash of the target; of two with one hash, the newer
+	list    cached             // prev is the next to go, unless it was used
 	bytes   int64
 	entries int
 	limit   int64
@@ -66,7 +67,7 @@ func newCache(cfg CacheConfig) *cache {
 	c := &cache{seed: maphash.MakeSeed(), shards: make([]shard, n)}
 	for i := range c.shards {
 		s := &c.shards[i]
-		s.states = map[wow.Target]*cached{}
+		s.states = map[uint64]*cached{}
 		s.list.prev, s.list.next = &s.list, &s.list
 		s.limit = cfg.Bytes / int64(n)
 		s.entries = max(1, cfg.Entries/n)
@@ -74,17 +75,23 @@ func newCache(cfg CacheConfig) *cache {
 	return c
 }
 
-func (c *cache) shard(t *wow.Target) *shard {
-	return &c.shards[maphash.String(c.seed, t.ID)&uint64(len(c.shards)-1)]
+// find returns the shard of an aggregate, and its key there.
+func (c *cache) find(t *wow.Target) (*shard, uint64) {
+	hash := maphash.Comparable(c.seed, *t)
+	return c.of(hash), hash
 }
+
+func (c *cache) of(hash uint64) *shard { return &c.shards[hash&uint64(len(c.shards)-1)] }
 
 // get returns the state of an aggregate, or nil.
 func (c *cache) get(t *wow.Target) *cached {
-	s := c.shard(t)
+	s, hash := c.find(t)
 	s.mu.Lock()
-	e := s.states[*t]
-	if e != nil {
+	e := s.states[hash]
+	if e != nil && e.target == *t {
 		e.used, e.hot = c.now.Load(), true
+	} else {
+		e = nil
 	}
 	s.mu.Unlock()
 	return e
@@ -92,23 +99,27 @@ func (c *cache) get(t *wow.Target) *cached {
 
 // put adds a state, or counts its new size.
 func (c *cache) put(e *cached) {
-	s := c.shard(&e.target)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	size := overhead + e.encoded
 	if e.listed {
-		if s.states[e.target] == e {
+		s := c.of(e.hash)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.states[e.hash] == e {
 			s.bytes += int64(size - e.size)
 			e.size = size
 			s.trim()
 		}
 		return
 	}
-	if old := s.states[e.target]; old != nil {
+	var s *shard
+	s, e.hash = c.find(&e.target)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.states[e.hash]; old != nil {
 		s.remove(old)
 	}
 	e.listed, e.size, e.used, e.hot = true, size, c.now.Load(), true
-	s.states[e.target] = e
+	s.states[e.hash] = e
 	s.bytes += int64(size)
 	s.list.push(e)
 	s.trim()
@@ -119,10 +130,10 @@ func (c *cache) drop(e *cached) {
 	if e == nil || !e.listed {
 		return
 	}
-	s := c.shard(&e.target)
+	s := c.of(e.hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.states[e.target] == e {
+	if s.states[e.hash] == e {
 		s.remove(e)
 	}
 }
@@ -169,7 +180,7 @@ func (s *shard) trim() {
 }
 
 func (s *shard) remove(e *cached) {
-	delete(s.states, e.target)
+	delete(s.states, e.hash)
 	s.bytes -= int64(e.size)
 	e.unlink()
 }

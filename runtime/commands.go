@@ -20,6 +20,8 @@ type commands struct {
 	cache *cache
 	newID func(now time.Time) string
 
+	handover *handover // to this process's consumers; nil if there are none
+
 	// instant is the store if it is one in memory: it is called on the worker.
 	// Otherwise appends and confirmations of many mailboxes share calls.
 	instant store.Instant
@@ -57,6 +59,9 @@ func (c *commands) prepare(ctx context.Context) error {
 			c.lanes[name] = l
 		}
 		a.lane = c.lanes[name]
+	}
+	if len(c.r.processors)+len(c.r.projections)+len(c.r.sagas) > 0 {
+		c.handover = new(handover)
 	}
 	c.instant, _ = c.r.store.(store.Instant)
 	if c.instant == nil {

@@ -26,6 +26,7 @@ type consumerEnv struct {
 	executor *executor.Executor
 	out      *slog.Logger
 	send     func(ctx context.Context, cmd wow.Sendable, request string) error // for sagas
+	handover *handover                                                         // of what this process decided; nil for none
 	keep     chan struct{}                                                     // holds a token when there are checkpoints to store
 	ended    chan struct{}                                                     // closed when consumers have stopped
 }
@@ -72,8 +73,9 @@ func (cs *consumers) prepare(ctx context.Context) error {
 			_, err := cs.r.Gateway().Send(ctx, cmd, WithRequest(request))
 			return err
 		},
-		keep:  make(chan struct{}, 1),
-		ended: make(chan struct{}),
+		handover: cs.r.commands.handover,
+		keep:     make(chan struct{}, 1),
+		ended:    make(chan struct{}),
 	}
 	if err := cs.build(cs.r.Handlers()); err != nil {
 		return err

@@ -165,9 +165,12 @@ func (c *consumer) attempt(ctx context.Context, t *task, s *subscriber) error {
 		return c.attemptState(ctx, t, s)
 	}
 	e := &t.commit.Events[t.at]
-	event, err := readEvent(s.Event, e)
-	if err != nil {
-		return undecodable(t.commit, t.at, err)
+	event := c.env.handover.get(t.commit, t.at, s.Event)
+	if event == nil {
+		var err error
+		if event, err = readEvent(s.Event, e); err != nil {
+			return undecodable(t.commit, t.at, err)
+		}
 	}
 	t.event = Recorded{EventMeta: wow.EventMeta{CommitMeta: commitMeta(t.commit), Index: t.at}, Event: event}
 	return c.onEvent(c.caused(ctx, t), &t.event, &t.out)

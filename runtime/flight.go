@@ -34,6 +34,7 @@ type flight struct {
 	meta   wow.EventMeta // of the event being applied
 	commit *store.Commit // being appended
 	bytes  int           // of its events
+	flat   bool          // its events are what their bytes decode to
 	// What was decided instead of a commit; neither is a no-op.
 	refusal  *wow.Refusal
 	conflict error // the sender expects another version

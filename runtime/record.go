@@ -22,10 +22,11 @@ func (l *lane) record(f *flight) error {
 	c.Causation = f.Causation
 	c.DecidedAt = f.Time.UnixMicro()
 	c.Metadata = f.Metadata
-	f.commit, f.bytes = c, 0
+	f.commit, f.bytes, f.flat = c, 0, true
 
-	f.meta = eventMeta(c)
-	f.meta.Time = f.Time
+	m := &f.meta
+	m.Target, m.Version, m.Position, m.Commit = c.Target, c.Version, c.Position, c.ID
+	m.Time, m.Request, m.Correlation, m.Causation, m.Metadata = f.Time, c.Request, c.Correlation, c.Causation, c.Metadata
 	for i, e := range events {
 		if e == nil {
 			return fmt.Errorf("event %d is nil", i)
@@ -42,13 +43,14 @@ func (l *lane) record(f *flight) error {
 			return fmt.Errorf("%w: its events have more than %d bytes: make them smaller or fewer", wow.ErrInvalid, store.MaxCommit)
 		}
 		if !known.flat || !faithful(data) {
+			f.flat = false
 			if e, err = decodeEvent(known.EventType, codec, data); err != nil {
 				return fmt.Errorf("decoding %s as it would be stored: %w", known.Name, err)
 			}
 		}
 		c.Events[i] = store.Event{Name: known.Name, Revision: known.Revision, Codec: codec, Data: data}
-		f.meta.Index = i
-		if !f.handler.agg.State.Apply(f.cached.state, e, &f.meta) {
+		m.Index = i
+		if !f.handler.agg.State.Apply(f.cached.state, e, m) {
 			return fmt.Errorf("%s has no method that applies %T: return events by value", f.Target.Aggregate, e)
 		}
 	}

@@ -92,6 +92,8 @@ func (ts *types) addAggregate(cfg Config, in Aggregate) (faults []error) {
 		switch {
 		case t == nil || t.Decode == nil || t.Name == "":
 			fault("aggregate %s: an event has no description, name or decoder", a.name)
+		case store.CheckKey("event name", t.Name, store.MaxName) != nil:
+			fault("aggregate %s: %w", a.name, store.CheckKey("event name", t.Name, store.MaxName))
 		case known[t.Name] != nil:
 			fault("aggregate %s: two events are called %q on the wire", a.name, t.Name)
 		default:

@@ -79,7 +79,9 @@ func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Res
 			r.Err = store.ErrChain
 			continue
 		}
-		s.add(c, r)
+		if r.Err = store.Check(c); r.Err == nil {
+			s.add(c, r)
+		}
 		if r.Status != store.Stored {
 			broken = append(broken, c.Target)
 		}
@@ -109,17 +111,9 @@ func (s *Store) AppendOne(c *store.Commit) (r store.Result) {
 	return r
 }
 
-// add answers for one entry. The caller holds mu.
+// add answers for one entry, which Check accepts. The caller holds mu.
 func (s *Store) add(c *store.Commit, r *store.Result) {
 	st := s.streams[c.Target]
-	if st == nil {
-		if r.Err = store.CheckTarget(c.Target); r.Err != nil {
-			return
-		}
-	}
-	if r.Err = store.CheckContent(c); r.Err != nil {
-		return
-	}
 	var tag uint32
 	if c.Request != "" && st != nil {
 		tag = s.tag(c.Request)

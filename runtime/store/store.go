@@ -92,7 +92,8 @@ type Log interface {
 // workers and without batches.
 type Instant interface {
 	Store
-	// AppendOne is Append for one commit.
+	// AppendOne is Append for one commit, of which the caller knows that Check
+	// accepts it.
 	AppendOne(c *Commit) Result
 }
 
