@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate check lint bench bench-quick model
+.PHONY: help demo test race generate reference check lint bench bench-quick model
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ race: ## run all tests under the race detector, on 1, 2 and 4 cores, shuffled
 
 generate: ## write the generated code of the examples
 	$(GO) generate .
+
+reference: ## write docs/reference from the table of directives
+	$(GO) test ./internal/reference -update
 
 check: lint ## formatting, vet, staticcheck, architecture, tidy modules, generated code up to date
 	$(GO) vet ./...
