@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,9 +61,10 @@ type feed struct {
 	batch [tailBatch]*store.Commit
 	queue []executor.Entry[wow.Target, *task]
 
-	dirty atomic.Bool // the mark has moved since the keeper looked
-	saved int64       // the last checkpoint stored; the keeper's own
-	epoch int64       // under which checkpoints are stored
+	since atomic.Int64 // microseconds: when the mark was seen to move, or had somewhere to go again
+	dirty atomic.Bool  // the mark has moved since the keeper looked
+	saved int64        // the last checkpoint stored; the keeper's own
+	epoch int64        // under which checkpoints are stored
 }
 
 // run takes commits until ctx ends.
@@ -110,7 +112,7 @@ func (f *feed) fetch(ctx context.Context) (int, error) {
 // admit puts commits into their mailboxes and passes those that no function is
 // for. The lane has room for all that the watermark lets in, so it never waits.
 func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
-	f.mark.take(len(commits))
+	f.took(len(commits))
 	passed := f.taken // positions after taken, up to here, are passed together
 	for _, c := range commits {
 		seq := c.Position.Seq
@@ -157,6 +159,29 @@ func (f *feed) soil() {
 	if !f.dirty.Load() && f.dirty.CompareAndSwap(false, true) {
 		nudge(f.c.env.keep)
 	}
+}
+
+// took notes that commits were taken.
+func (f *feed) took(n int) {
+	if f.mark.take(n) {
+		f.since.Store(time.Now().UnixMicro())
+	}
+}
+
+// stuckAfter is how long a commit may take before its consumer is reported as
+// unhealthy. It goes on with other aggregates until its window is full.
+const stuckAfter = 5 * time.Minute
+
+// hangs returns an error when the oldest commit in hand has been there for too
+// long: its function may never return.
+func (f *feed) hangs() error {
+	at, taken := f.mark.progress()
+	waited := time.Since(time.UnixMicro(f.since.Load()))
+	if at == taken || waited < stuckAfter {
+		return nil
+	}
+	return fmt.Errorf("position %d/%d has not been finished for %v: a function hangs, or is tried again for long",
+		f.tail.shard, at+1, waited.Round(time.Second))
 }
 
 // key returns the mailbox for an aggregate.

@@ -243,7 +243,9 @@ func (b *bench) live(rng *rand.Rand, history store.Store, ids int, m *mortal) {
 		}
 		if rng.IntN(10) == 0 { // an operator tries
 			c := Consumer{b.cs.all[rng.IntN(len(b.cs.all))]}
-			_ = c.Retry(b.t.Context(), tallyTarget(fmt.Sprint(rng.IntN(ids))))
+			ctx, cancel := context.WithTimeout(b.t.Context(), time.Second) // the mailbox may be that of a dead process
+			_ = c.Retry(ctx, tallyTarget(fmt.Sprint(rng.IntN(ids))))
+			cancel()
 		}
 		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
 		if m.dead.Load() {

@@ -225,11 +225,16 @@ func (cs *consumers) saveCheckpoints(ctx context.Context) error {
 // save stores the feed's checkpoint if it has moved. One that somebody else
 // owns ends the consumer here: its work would be done twice.
 func (f *feed) save(ctx context.Context) error {
-	if !f.dirty.Swap(false) || f.c.fenced.Load() != nil || f.c.tx != nil {
-		return nil // or it stores its progress itself
+	if !f.dirty.Swap(false) || f.c.fenced.Load() != nil {
+		return nil
 	}
 	at := f.mark.checkpoint()
 	if at == f.saved {
+		return nil
+	}
+	f.since.Store(time.Now().UnixMicro())
+	if f.c.tx != nil { // it has stored its progress itself
+		f.saved = at
 		return nil
 	}
 	err := f.c.env.store.SaveCheckpoint(ctx, store.Checkpoint{

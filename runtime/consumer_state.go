@@ -135,8 +135,8 @@ func (s *subscriber) eventsOf(c *store.Commit) (wow.Events, error) {
 			return nil, fmt.Errorf("runtime: event %s/%d is a %q, which the state of %s does not know: %w", c.ID, i, e.Name, c.Target.Aggregate, wow.ErrUnknownType)
 		}
 		var err error
-		if events[i], err = readEvent(t, e); err != nil {
-			return nil, undecodable(c, i, err)
+		if events[i], err = eventOf(t, c, i); err != nil {
+			return nil, err
 		}
 	}
 	return events, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,17 +91,36 @@ func TestAStateIsRightWhereverTheConsumerBegins(t *testing.T) {
 	require.LessOrEqual(t, b.cs.all[0].states.used.Len(), statesKept)
 }
 
-func TestAStateThatDoesNotKnowAnEventParksAndNamesIt(t *testing.T) {
-	st := tallyState(0)
-	st.Events = st.Events[:2]
-	p := watching(st, func(context.Context, *StateRecorded, *Reaction) error { return nil })
-	b := started(t, memoryStore(t), Handlers{Processors: []Processor{p}})
-	b.append("a", tallyLabel{"x"})
-	b.settled(p.Name)
-	list, err := Consumer{b.cs.all[0]}.Parked(t.Context(), wow.Target{}, wow.Position{}, 10)
-	require.NoError(t, err)
-	require.Len(t, list, 1)
-	require.Contains(t, list[0].Error, `is a "label", which the state of test.tally does not know: unknown type`)
+// TestAnUnknownTypeIsTriedForAWhileBeforeItIsParked has a newer program write
+// what this one does not know: an event to a state, a revision to a function.
+func TestAnUnknownTypeIsTriedForAWhileBeforeItIsParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := tallyState(0)
+		st.Events = st.Events[:2]
+		states := watching(st, func(context.Context, *StateRecorded, *Reaction) error { return nil })
+		events := projecting(func(context.Context, *Recorded, *Reaction) error { return nil })
+		b := started(t, memoryStore(t), Handlers{Projections: []Projection{events}, Processors: []Processor{states}})
+		b.append("a", tallyLabel{"x"})
+		newer := b.commit("b", tallyAdded{1})
+		newer.Events[0].Revision = 2
+		b.add(newer)
+		time.Sleep(unknownTypeGrace - time.Second)
+		for _, c := range b.cs.all {
+			require.Zero(t, c.blocks.count.Load(), "parked too early")
+		}
+		time.Sleep(5 * time.Second)
+		for name, want := range map[string]string{
+			states.Name: `is a "label", which the state of test.tally does not know: unknown type`,
+			events.Name: `"added" revision 2: `,
+		} {
+			b.settled(name)
+			list, err := Consumer{b.consumer(name)}.Parked(t.Context(), wow.Target{}, wow.Position{}, 10)
+			require.NoError(t, err)
+			require.NotEmpty(t, list)
+			require.Contains(t, list[0].Error, want)
+		}
+		b.stop()
+	})
 }
 
 func TestSnapshotsAreWrittenForwardEveryNVersionsPerRevision(t *testing.T) {

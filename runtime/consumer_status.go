@@ -17,7 +17,7 @@ type ConsumerStatus struct {
 	Lag    int64         `json:"lag"`    // commits that it has not finished, over all shards
 	Parked int64         `json:"parked"` // messages set aside
 	Paused bool          `json:"paused"` // by an operator
-	// Unhealthy says why the consumer takes nothing though nobody paused it,
+	// Unhealthy says why the consumer does not go on though nobody paused it,
 	// and what to do; it is "" while all is well.
 	Unhealthy string `json:"unhealthy,omitempty"`
 }
@@ -66,6 +66,9 @@ func (c Consumer) Status(ctx context.Context) (ConsumerStatus, error) {
 		s.Unhealthy = err.Error()
 	}
 	for _, f := range c.c.feeds {
+		if err := f.hangs(); err != nil && s.Unhealthy == "" {
+			s.Unhealthy = err.Error()
+		}
 		head, err := c.c.env.store.Head(ctx, f.tail.shard)
 		if err != nil {
 			return s, fmt.Errorf("runtime: asking for the head of shard %d: %w", f.tail.shard, err)

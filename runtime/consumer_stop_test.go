@@ -233,3 +233,40 @@ func TestFaultsOfConsumersAreReportedAllAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+func TestAFunctionThatNeverReturnsIsReportedAndHoldsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got seen
+		gate := make(chan struct{})
+		b := started(t, memoryStore(t), only(projecting(func(_ context.Context, in *Recorded, out *Reaction) error {
+			return out.Offload("", func(context.Context) error {
+				if in.Target.ID == "a" {
+					<-gate
+				}
+				got.note(in.Target.ID, "x")
+				return nil
+			})
+		})))
+		c := Consumer{b.cs.all[0]}
+		time.Sleep(time.Hour) // that nothing happened for an hour is no sign of anything
+		b.append("a", tallyAdded{1})
+		for range 100 {
+			b.append("b", tallyAdded{1})
+			time.Sleep(time.Second)
+		}
+		require.Len(t, got.of("b"), 100)
+		st, err := c.Status(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, st.Unhealthy)
+		time.Sleep(stuckAfter)
+		st, err = c.Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "position 0/1 has not been finished for 6m40s: a function hangs, or is tried again for long", st.Unhealthy)
+		close(gate)
+		b.settled(c.Name())
+		st, err = c.Status(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, st.Unhealthy)
+		b.stop()
+	})
+}

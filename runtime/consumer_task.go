@@ -27,6 +27,7 @@ type task struct {
 	route  *route
 	at     int   // the step to run next
 	fails  int   // how often that step has failed
+	first  int64 // when it first did, microseconds; 0: it has not
 	doom   *doom // that step is to be parked, and was not yet
 	aside  error // wow.ErrParked once a step was parked
 
@@ -64,7 +65,7 @@ func (t *task) step(i int) *subscriber {
 }
 
 // next moves on to the next step.
-func (t *task) next() { t.at, t.fails = t.at+1, 0 }
+func (t *task) next() { t.at, t.fails, t.first = t.at+1, 0, 0 }
 
 // handle runs a task, or goes on with it.
 func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor.Outcome {
@@ -164,12 +165,11 @@ func (c *consumer) attempt(ctx context.Context, t *task, s *subscriber) error {
 	if s.State != nil {
 		return c.attemptState(ctx, t, s)
 	}
-	e := &t.commit.Events[t.at]
 	event := c.env.handover.get(t.commit, t.at, s.Event)
 	if event == nil {
 		var err error
-		if event, err = readEvent(s.Event, e); err != nil {
-			return undecodable(t.commit, t.at, err)
+		if event, err = eventOf(s.Event, t.commit, t.at); err != nil {
+			return err
 		}
 	}
 	t.event = Recorded{EventMeta: wow.EventMeta{CommitMeta: commitMeta(t.commit), Index: t.at}, Event: event}
@@ -191,10 +191,19 @@ func (c *consumer) attemptState(ctx context.Context, t *task, s *subscriber) err
 	return c.onState(c.caused(ctx, t), &t.state, &t.out)
 }
 
-// undecodable is the error of an event that cannot be read: no retry mends it.
-func undecodable(c *store.Commit, index int, err error) error {
+// eventOf returns the receiver's own copy of one event of a commit. That it
+// cannot be read is an error that no retry mends, unless a newer program wrote
+// it.
+func eventOf(t *wow.EventType, c *store.Commit, index int) (wow.DomainEvent, error) {
 	e := &c.Events[index]
-	return fmt.Errorf("runtime: decoding event %s/%d, %q revision %d of %s: %w (%w)", c.ID, index, e.Name, e.Revision, c.Target, err, wow.Permanent)
+	event, err := readEvent(t, e)
+	if err == nil {
+		return event, nil
+	}
+	if !errors.Is(err, wow.ErrUnknownType) {
+		err = fmt.Errorf("%w (%w)", err, wow.Permanent)
+	}
+	return nil, fmt.Errorf("runtime: decoding event %s/%d of %s, %q revision %d: %w", c.ID, index, c.Target, e.Name, e.Revision, err)
 }
 
 // guarded calls f and makes a panic its error.
@@ -207,6 +216,15 @@ func guarded(key wow.Target, f func() error) (err error) {
 	return f()
 }
 
+// mayBeKnownSoon reports whether the step failed for a type that a newer program
+// knows, and not for long. While a new version rolls out this one may be the
+// next to go, so it waits before it parks what the new one can handle.
+func (t *task) mayBeKnownSoon(err error) bool {
+	now := time.Now().UnixMicro()
+	or(&t.first, now)
+	return errors.Is(err, wow.ErrUnknownType) && now-t.first < unknownTypeGrace.Microseconds()
+}
+
 // failed decides about a step that did not work: again, later, or never. It
 // reports whether the task goes on with its next step.
 func (c *consumer) failed(ctx context.Context, t *task, s *subscriber, err error) (o executor.Outcome, goOn bool) {
@@ -216,7 +234,7 @@ func (c *consumer) failed(ctx context.Context, t *task, s *subscriber, err error
 		c.left.add(c.key(t.commit.Target))
 		return executor.Done(errLeft), false
 	}
-	if !final && t.fails <= s.tries {
+	if !final && (t.fails <= s.tries || t.mayBeKnownSoon(err)) {
 		c.retrying(s, t.commit, t.fails, err)
 		return executor.Again(pauseBefore(t.fails, s.backoff, max(s.backoff, retryBackoffMax))), false
 	}
@@ -288,6 +306,10 @@ const (
 	retryMax        = 8
 	retryBackoff    = 10 * time.Millisecond
 	retryBackoffMax = time.Second
+
+	// unknownTypeGrace is how long an event of an unknown type or revision is
+	// tried before its message is parked.
+	unknownTypeGrace = 5 * time.Minute
 )
 
 // policy returns how often and after what pause a function is tried again.

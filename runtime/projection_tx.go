@@ -36,7 +36,7 @@ type transacted struct {
 
 // admitTransacted puts a run of commits into the mailbox.
 func (f *feed) admitTransacted(ctx context.Context, commits []*store.Commit) {
-	f.mark.take(len(commits))
+	f.took(len(commits))
 	x := &transacted{f: f, from: f.taken + 1, to: commits[len(commits)-1].Position.Seq, size: tailBatch}
 	f.taken = x.to
 	for _, c := range commits {

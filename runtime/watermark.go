@@ -40,14 +40,16 @@ func (w *watermark) room(want int) int {
 }
 
 // take notes that the next n positions are in the consumer's hands. There must
-// be room for them.
-func (w *watermark) take(n int) {
+// be room for them. It reports whether all before them were finished.
+func (w *watermark) take(n int) (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.taken+int64(n) > w.low+markWindow {
 		panic("runtime: a consumer took more commits than its window has room for")
 	}
+	first = w.low == w.taken
 	w.taken += int64(n)
+	return first
 }
 
 // finish notes that one position is finished: handled (nil), or set aside, in
