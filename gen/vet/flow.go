@@ -16,7 +16,7 @@ import (
 // package to package.
 type summary struct {
 	Waits   []hop   // the calls that lead to one that can block; nil: none is known
-	Impure  []hop   // the same for the clock, random numbers and the environment
+	Impure  []hop   // the same for what a replay may not do besides
 	What    effect  // of Impure
 	Writes  []write // what it changes of its caller's
 	Returns uint64  // parameters whose memory the result leads to

@@ -15,6 +15,7 @@ const (
 	clock       effect = "reads the clock"
 	random      effect = "reads random numbers"
 	environment effect = "reads the environment"
+	awaits      effect = "waits in wow.Await" // which every handler but a replayed one may
 )
 
 // known is the table, by package path.
@@ -58,6 +59,7 @@ database/sql  waits  Tx.Commit Tx.Rollback Tx.Exec* Tx.Prepare* Tx.Query* Stmt.E
 github.com/jackc/pgx/v5  waits  Connect* Conn.Begin* Conn.CopyFrom Conn.Exec Conn.Ping Conn.Prepare Conn.Query* Conn.SendBatch Tx.Commit Tx.Exec Tx.Query* Tx.Rollback Row.Scan Rows.Next
 github.com/jackc/pgx/v5/pgxpool  waits  Pool.Acquire Pool.Begin* Pool.CopyFrom Pool.Exec Pool.Ping Pool.Query* Pool.SendBatch
 
+github.com/wowgen/wow  awaits  Await
 github.com/wowgen/wow/runtime  waits  Gateway.Load Gateway.Send* Gateway.Wait Runtime.Quiesce Runtime.Start Runtime.Stop
 github.com/wowgen/wow/runtime/store  waits  Store.*
 
@@ -96,7 +98,7 @@ type row struct {
 }
 
 func parseKnown(table string) map[string][]row {
-	words := map[string]effect{"waits": waits, "clock": clock, "random": random, "environment": environment}
+	words := map[string]effect{"waits": waits, "clock": clock, "random": random, "environment": environment, "awaits": awaits}
 	rows := map[string][]row{}
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)

@@ -243,7 +243,7 @@ func (m *model) classify(k kind, sig *types.Signature) (r role, state int) {
 		return decide, 0
 	case k&handlerKind != 0 && len(params) == 2 && m.kindOf(pointee(params[0]))&stateKind != 0 && m.command(params[1]) && m.decision(results):
 		return decide, first
-	case k&stateKind != 0 && len(params) == 1 && m.event(params[0]) && len(results) == 0:
+	case k&stateKind != 0 && first == 1 && len(params) == 1 && m.event(params[0]) && len(results) == 0:
 		return apply, -1
 	case k&consumerKind != 0 && len(params) == 1 && m.incoming(params[0]) && (len(results) == 0 || len(results) == 1 && isError(results[0])):
 		return process, -1

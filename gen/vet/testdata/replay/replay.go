@@ -2,6 +2,7 @@
 package replay
 
 import (
+	"context"
 	crand "crypto/rand"
 	"log/slog"
 	"math/rand"
@@ -34,11 +35,12 @@ type (
 	F struct{}
 	G struct{}
 	H struct{}
+	K struct{}
 )
 
 // Set may look at the clock: the event holds what it saw.
-func (t *Timer) Set(cmd Set) (A, *B, *C, *D, *E, *F, []G, []H, error) {
-	return A{At: time.Now()}, nil, nil, nil, nil, nil, nil, nil, nil
+func (t *Timer) Set(cmd Set) (A, *B, *C, *D, *E, *F, []G, []H, []K, error) {
+	return A{At: time.Now()}, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 func (t *Timer) A(e A) {
@@ -84,6 +86,14 @@ func (t *Timer) H(H) {
 	time.Sleep(1) // want `Timer.H applies an event, but waits or does I/O`
 }
 
+func (t *Timer) K(e K) {
+	n, _ := wow.Await(context.Background(), func(context.Context) (int, error) { // want `Timer.K applies an event, but waits in wow.Await`
+		time.Sleep(1)
+		return 1, nil
+	})
+	t.N = n
+}
+
 // NewTimer makes an empty state, before every replay.
 func NewTimer() *Timer {
 	return &Timer{At: time.Now()} // want `NewTimer makes the state that a replay begins with, but reads the clock(?s:.*)fix: let the first event set it`
@@ -92,10 +102,10 @@ func NewTimer() *Timer {
 // NewOther is another function.
 func NewOther() *Timer { return &Timer{At: time.Now()} }
 
-//wow:event name=a_old
+//wow:event name=a_old aggregate=timer
 type AOld struct{ Day string }
 
-//wow:event name=a_old revision=2
+//wow:event name=a_old revision=2 aggregate=timer
 type AOld2 struct{ At time.Time }
 
 //wow:upcast

@@ -4,4 +4,5 @@ package replay
 
 var output = []any{
 	(*Timer).Set, (*Timer).A, (*Timer).B, (*Timer).C, (*Timer).D, (*Timer).E, (*Timer).F, (*Timer).G, (*Timer).H,
+	(*Timer).K,
 }
