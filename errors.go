@@ -1,6 +1,7 @@
 package wow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,23 +19,26 @@ type Refusal struct {
 }
 
 // Refuse returns a refusal. Two refusals are the same for errors.Is when their
-// codes are.
+// codes are. An empty code is "refused".
 func Refuse(code, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	return &Refusal{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
+	return &Refusal{Code: cmp.Or(code, refused), Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// RefusalOf returns the refusal that err is or wraps. An error without one
-// becomes a refusal with the code "refused".
+// refused is the code of a refusal that has none of its own.
+const refused = "refused"
+
+// RefusalOf returns the refusal that err is or wraps. An error without one, or
+// without a code, becomes a refusal with the code "refused".
 func RefusalOf(err error) *Refusal {
-	var r *Refusal
-	if errors.As(err, &r) {
-		if err == error(r) {
+	code := refused
+	if r := (*Refusal)(nil); errors.As(err, &r) {
+		if err == error(r) && r.Code != "" {
 			return r
 		}
-		return &Refusal{Code: r.Code, Message: err.Error(), cause: err}
+		code = cmp.Or(r.Code, refused)
 	}
-	return &Refusal{Code: "refused", Message: err.Error(), cause: err}
+	return &Refusal{Code: code, Message: err.Error(), cause: err}
 }
 
 func (r *Refusal) Error() string { return r.Message }
@@ -93,8 +97,8 @@ func Code(err error) string {
 	if err == nil {
 		return ""
 	}
-	if r := (*Refusal)(nil); errors.As(err, &r) {
-		return r.Code
+	if r := (*Refusal)(nil); errors.As(err, &r) && !errors.Is(err, ErrFailed) {
+		return cmp.Or(r.Code, refused)
 	}
 	for _, c := range codes {
 		if errors.Is(err, c.err) {

@@ -104,12 +104,21 @@ func (l *lane) decided(ctx context.Context, f *flight, err error) executor.Outco
 // technical reports whether a handler's error tells about its surroundings and
 // is no decision: it stopped because its context ended, or a command that it
 // sent came to no answer. It is never stored as the request's outcome.
+//
+// A refusal is a decision whatever its code is: domains have orders that are
+// "canceled", too.
 func technical(err error) bool {
+	if errors.Is(err, wow.ErrFailed) {
+		return true
+	}
+	if errors.As(err, new(*wow.Refusal)) {
+		return false
+	}
 	switch wow.Code(err) {
 	case "canceled", "deadline_exceeded", "unknown_type", "conflict", "unknown_outcome", "overloaded", "stopping":
 		return true
 	}
-	return errors.Is(err, wow.ErrFailed)
+	return false
 }
 
 // broken answers for a command whose handler, or whose event's apply, panicked

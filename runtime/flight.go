@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -137,7 +138,7 @@ func (f *flight) claim() bool { return f.hold.CompareAndSwap(queued, claimed) }
 // fail makes err the answer, as a technical failure unless it has a kind of its
 // own. It returns the outcome of the message.
 func (f *flight) fail(doing string, err error) executor.Outcome {
-	if wow.Code(err) == "failed" {
+	if wow.Code(err) == "failed" && !errors.Is(err, wow.ErrFailed) {
 		err = fmt.Errorf("%w: %w", wow.ErrFailed, err)
 	}
 	f.err = fmt.Errorf("runtime: %s for %s of %s: %w", doing, f.handler.Command.Name, f.Target, err)

@@ -112,10 +112,10 @@ func (sg *saga) refused(ctx context.Context, cmd wow.Sendable, reason *wow.Refus
 	return sg.sendAll(ctx, out.commands, &reply{function: s.Name, causeID: request, cause: to.cause, chain: to.chain + 1})
 }
 
-// isRefusal reports whether a command was refused by its aggregate.
+// isRefusal reports whether a command was refused by its aggregate. One that
+// failed is not, whatever its handler returned on the last try.
 func isRefusal(err error) bool {
-	var r *wow.Refusal
-	return errors.As(err, &r)
+	return errors.As(err, new(*wow.Refusal)) && !errors.Is(err, wow.ErrFailed)
 }
 
 // hopeless marks errors that sending again does not mend.

@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -102,4 +104,46 @@ func TestSendJSON(t *testing.T) {
 		require.Equal(t, tc.code, wow.Code(err), tc)
 		require.ErrorContains(t, err, tc.says)
 	}
+}
+
+// A domain may choose the words that also name technical failures.
+func TestARefusalIsADecisionWhateverItsCode(t *testing.T) {
+	g := bank(t, Config{})
+	for _, code := range []string{"canceled", "deadline_exceeded", "unknown_type", "conflict", "unknown_outcome", "overloaded", "stopping", "invalid", "failed", "parked"} {
+		_, err := do(t, g, code, func(context.Context, *Account, *Command, *Decision) error {
+			return wow.Refuse(code, "the account is %s", code)
+		}, WithRequest("r"))
+		require.EqualError(t, err, "the account is "+code)
+		_, err = do(t, g, code, func(_ context.Context, _ *Account, _ *Command, out *Decision) error {
+			out.Add(Deposited{Amount: 1})
+			return nil
+		}, WithRequest("r"))
+		require.EqualError(t, err, "the account is "+code, "the request's outcome is known")
+		require.Equal(t, code, wow.Code(err))
+	}
+}
+
+func TestARefusalAlwaysHasACode(t *testing.T) {
+	g := bank(t, Config{})
+	for name, refusal := range map[string]error{
+		"function": wow.Refuse("", "no"),
+		"literal":  &wow.Refusal{Message: "no"},
+		"wrapped":  fmt.Errorf("no: %w", &wow.Refusal{}),
+	} {
+		require.Equal(t, "refused", wow.Code(refusal), name)
+		_, err := do(t, g, name, func(context.Context, *Account, *Command, *Decision) error { return refusal })
+		require.Equal(t, "refused", wow.Code(err), name)
+		require.Equal(t, "refused", wow.RefusalOf(err).Code, name)
+	}
+}
+
+// What every try ended with is the cause of the failure, and no decision.
+func TestATryThatIsGivenUpIsNoRefusal(t *testing.T) {
+	g := bank(t, Config{Retry: Retry{Max: 1, Backoff: time.Nanosecond}})
+	_, err := do(t, g, "a", func(context.Context, *Account, *Command, *Decision) error {
+		return fmt.Errorf("%w (%w)", wow.Refuse("closed", "the bank is closed"), wow.Retryable)
+	})
+	require.Equal(t, "failed", wow.Code(err))
+	require.False(t, isRefusal(err))
+	require.EqualError(t, err, "runtime: deciding for do of bank.account/a: gave up after 2 tries: failed: the bank is closed (can be retried)")
 }
