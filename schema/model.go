@@ -190,9 +190,14 @@ type Consumer struct {
 	Generation int
 	Serial     bool
 	Loop       string
-	Functions  []*Function
-	Sends      []Ref
-	Pos        Pos
+	// IgnoreRefused takes a refusal that no function is for as an outcome.
+	IgnoreRefused bool
+	// Resume and Run are the methods with which a projection keeps its
+	// progress itself; both or none.
+	Resume, Run string
+	Functions   []*Function
+	Sends       []Ref
+	Pos         Pos
 }
 
 // FullName is the consumer's frozen name.

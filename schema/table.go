@@ -67,13 +67,13 @@ var Directives = []Directive{
 		Name: "processor", On: OnType,
 		Summary: "makes a type react to events with side effects",
 		Doc:     "Its methods take one event each, or a state event. Each event is handled at least once.",
-		Args:    consumerArgs("serial"),
+		Args:    consumerArgs(),
 		Example: "//wow:processor name=receipts context=shop\ntype Receipts struct{ Dir string }",
 	},
 	{
 		Name: "projection", On: OnType,
 		Summary: "makes a type build a view from events",
-		Doc:     "Like a processor, but its view can be rebuilt: a higher generation replays history beside the live one and takes over when it has caught up.",
+		Doc:     "Like a processor, but its view can be rebuilt: a higher generation replays history beside the live one and takes over when it has caught up. A view in a database can keep its progress there, so that each commit takes effect once: give it the methods Resume(ctx context.Context, shard int32) (wow.Position, error) and Run(ctx context.Context, done wow.Position, handle func(context.Context) error) error.",
 		Args:    consumerArgs("generation", "serial"),
 		Example: "//wow:projection name=cart_view context=shop\ntype CartView struct{ db *sql.DB }",
 	},
@@ -81,7 +81,7 @@ var Directives = []Directive{
 		Name: "saga", On: OnType,
 		Summary: "makes a type answer events with commands",
 		Doc:     "Its methods return commands, which are sent with IDs that derive from the event, so that each takes effect once. A method that takes wow.Refused[C] hears that a command of its own was refused.",
-		Args:    consumerArgs("serial", "loop"),
+		Args:    consumerArgs("refused", "loop"),
 		Example: "//wow:saga name=checkout context=shop\ntype Checkout struct{}",
 	},
 	{
@@ -141,6 +141,8 @@ func consumerArgs(extras ...string) []Arg {
 			args = append(args, Arg{Name: "generation", Kind: Count, Max: MaxRevision, Default: "1", Summary: "raise it to rebuild the view from history"})
 		case "serial":
 			args = append(args, Arg{Name: "serial", Kind: Flag, Summary: "one event at a time over all aggregates, in the store's order"})
+		case "refused":
+			args = append(args, Arg{Name: "refused", Kind: Enum, Values: []string{"ignore"}, Default: "a refusal that no method takes is parked", Summary: "take the refusal of a command that no method is for as an outcome like any other"})
 		case "loop":
 			args = append(args, Arg{Name: "loop", Kind: Word, Summary: "why a cycle through this saga ends"})
 		}

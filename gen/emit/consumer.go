@@ -206,6 +206,9 @@ func (e *emitter) consumerMailbox(c *schema.Consumer) {
 		}
 		fields = append(fields, field("Sends", jen.Index().Op("*").Add(wow("CommandType")).Add(block("{", "}", sends...))))
 	}
+	if c.IgnoreRefused {
+		fields = append(fields, field("IgnoreRefused", jen.True()))
+	}
 	for _, m := range []struct {
 		kind   schema.FunctionKind
 		name   string
@@ -214,6 +217,10 @@ func (e *emitter) consumerMailbox(c *schema.Consumer) {
 		if has[m.kind] {
 			fields = append(fields, field(m.name, jen.Id("d").Dot(m.method)))
 		}
+	}
+	if c.Run != "" {
+		own := func(method string) *jen.Statement { return jen.Id("d").Dot(e.handlerField(c.Type)).Dot(method) }
+		fields = append(fields, field("Transaction", jen.Op("&").Add(wowrt("Transaction")).Values(field("Resume", own(c.Resume)), field("Run", own(c.Run)))))
 	}
 	e.add(jen.Func().Id(e.mailboxName(c.Type)).Params(jen.Id("d").Op("*").Id(e.dispatcherName(c.Type))).Add(wowrt(kind)).Block(
 		jen.Return(wowrt(kind).Add(block("{", "}", fields...)))))

@@ -27,11 +27,16 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 		Generation: d.Number("generation", 1), Loop: d.Arg("loop"),
 	}
 	_, c.Serial = d.Get("serial")
+	_, c.IgnoreRefused = d.Get("refused")
 	base := u.base(u.Pkg.Types[typ])
 	c.Interface = base.Kind == source.Interface
 	for _, m := range u.methodsOf(typ) {
 		if u.ignored(typ, m) {
 			u.explain(typ, m, "ignored", "marked //wow:ignore")
+			continue
+		}
+		if (m.Name == "Resume" || m.Name == "Run") && mentionsPosition(m) {
+			u.progress(c, m)
 			continue
 		}
 		before := len(c.Functions)
@@ -41,7 +46,57 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 		}
 		c.Pointer = c.Pointer || (m.Pointer && !c.Interface)
 	}
+	if (c.Resume == "") != (c.Run == "") {
+		have, lack := c.Resume, "Run(ctx context.Context, done wow.Position, handle func(context.Context) error) error"
+		if c.Resume == "" {
+			have, lack = c.Run, "Resume(ctx context.Context, shard int32) (wow.Position, error)"
+		}
+		u.report(d.Pos, diag.Diagnostic{
+			Code: "half-transaction", Message: "the projection " + typ + " has " + have + ", and lacks the other half of keeping its own progress",
+			Wanted: "both Resume and Run, or neither", Found: have + " alone", Fix: "write " + lack, See: kind,
+		})
+	}
 	u.Model.Consumers = append(u.Model.Consumers, c)
+}
+
+// mentionsPosition tells whether a method takes or returns a wow.Position: it
+// has to do with the progress of a projection then.
+func mentionsPosition(m *source.Method) bool {
+	for _, p := range m.Params {
+		if p.Type.Is(source.WowPath, "Position") {
+			return true
+		}
+	}
+	for _, r := range m.Results {
+		if r.Is(source.WowPath, "Position") {
+			return true
+		}
+	}
+	return false
+}
+
+// progress reads a method with which a projection keeps its progress itself.
+func (u *Unit) progress(c *schema.Consumer, m *source.Method) {
+	u.take(c.Type, m)
+	ctx := len(m.Params) > 0 && m.Params[0].Type.Is("context", "Context")
+	failing := len(m.Results) > 0 && m.Results[len(m.Results)-1].Is("", "error")
+	resume := ctx && failing && len(m.Params) == 2 && m.Params[1].Type.Is("", "int32") && len(m.Results) == 2 && m.Results[0].Is(source.WowPath, "Position")
+	run := ctx && failing && len(m.Params) == 3 && m.Params[1].Type.Is(source.WowPath, "Position") && m.Params[2].Type.Kind == source.Func && len(m.Results) == 1
+	switch {
+	case c.Kind == schema.Projection && resume && m.Name == "Resume":
+		c.Resume = m.Name
+	case c.Kind == schema.Projection && run && m.Name == "Run":
+		c.Run = m.Name
+	default:
+		u.report(m.Pos, diag.Diagnostic{
+			Code: "wrong-shape", Message: c.Kind + " method " + m.Recv + "." + m.Name + " has to do with positions, and has the wrong shape", Source: m.Signature,
+			Wanted: "on a projection: Resume(ctx context.Context, shard int32) (wow.Position, error)\nand Run(ctx context.Context, done wow.Position, handle func(context.Context) error) error", Found: foundShape(m),
+			Fix: "change its shape; or //wow:ignore above it, when it is something else", See: c.Kind,
+		})
+		return
+	}
+	c.Pointer = c.Pointer || (m.Pointer && !c.Interface)
+	u.explain(c.Type, m, "progress", "it keeps the projection's progress beside its rows")
 }
 
 // idle reports consumers that handle nothing. It runs last: that a method

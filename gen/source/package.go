@@ -68,6 +68,7 @@ type File struct {
 	unnamed []string          // paths of imports without a name
 	resolve func(path string) (name string, ok bool)
 	guessed map[string]string
+	dotWow  bool // the vocabulary is imported with a dot
 	src     []byte
 	conv    *converter
 }
@@ -277,6 +278,8 @@ func (p *Package) readFile(name string, resolve func(string) (string, bool)) {
 			continue
 		}
 		switch {
+		case spec.Name != nil && spec.Name.Name == "." && importPath == WowPath:
+			f.dotWow = true
 		case spec.Name == nil:
 			f.unnamed = append(f.unnamed, importPath)
 		case spec.Name.Name != "_" && spec.Name.Name != ".":
@@ -328,8 +331,33 @@ func (p *Package) agreeOnName() {
 	}
 }
 
-// collect gathers the declarations of all files.
+// collect gathers the declarations of all files: all names first, because what
+// a name means depends on whether the package declares it.
 func (p *Package) collect() {
+	for _, f := range p.Files {
+		if f.Test && f.AST.Name.Name != p.Name {
+			continue
+		}
+		for _, decl := range f.AST.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && d.Name.Name != "init" {
+					p.name(f, d.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.TypeSpec:
+						p.name(f, s.Name)
+					case *ast.ValueSpec:
+						for _, id := range s.Names {
+							p.name(f, id)
+						}
+					}
+				}
+			}
+		}
+	}
 	for _, f := range p.Files {
 		if f.Test && f.AST.Name.Name != p.Name {
 			continue
@@ -340,18 +368,12 @@ func (p *Package) collect() {
 				p.collectFunc(f, d)
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
-					switch s := spec.(type) {
-					case *ast.TypeSpec:
-						p.name(f, s.Name)
-						if !f.Test && s.Name.Name != "_" {
-							if _, twice := p.Types[s.Name.Name]; !twice {
-								p.Types[s.Name.Name] = f.conv.typ(s)
-							}
-						}
-					case *ast.ValueSpec:
-						for _, id := range s.Names {
-							p.name(f, id)
-						}
+					s, ok := spec.(*ast.TypeSpec)
+					if !ok || f.Test || s.Name.Name == "_" {
+						continue
+					}
+					if _, twice := p.Types[s.Name.Name]; !twice {
+						p.Types[s.Name.Name] = f.conv.typ(s)
 					}
 				}
 			}
@@ -361,11 +383,8 @@ func (p *Package) collect() {
 
 func (p *Package) collectFunc(f *File, d *ast.FuncDecl) {
 	if d.Recv == nil {
-		if d.Name.Name != "init" && d.Name.Name != "_" {
-			p.name(f, d.Name)
-			if !f.Test {
-				p.Funcs[d.Name.Name] = f.conv.method(d)
-			}
+		if d.Name.Name != "init" && d.Name.Name != "_" && !f.Test {
+			p.Funcs[d.Name.Name] = f.conv.method(d)
 		}
 		return
 	}

@@ -136,7 +136,11 @@ func (c *converter) expr(e ast.Expr) *Expr {
 		return c.expr(e.X)
 	case *ast.Ident:
 		out.Kind, out.Name = Named, e.Name
-		if !predeclared[e.Name] {
+		_, declared := c.pkg.Names[e.Name]
+		switch {
+		case c.file.dotWow && !declared && ast.IsExported(e.Name):
+			out.Path = WowPath
+		case !predeclared[e.Name] || declared:
 			out.Path = c.pkg.Path
 		}
 	case *ast.SelectorExpr:
