@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/executor"
@@ -53,15 +53,37 @@ type life struct {
 	active atomic.Int64  // commands that were let in and have no answer yet
 	idle   chan struct{} // gets a token when active falls to 0 while quiescing
 
-	mu       sync.Mutex // held by Start and Stop
+	timeout  time.Duration      // of Stop
+	turn     chan struct{}      // holds a token while Start, Quiesce or Stop is at work
+	patience context.Context    // of whoever holds the turn
+	hurry    context.CancelFunc // ends it: a Stop behind has no more time
 	parts    []component
 	prepared int // of parts
 	quiesced bool
 	result   error // of Stop
 }
 
-func (l *life) init() {
-	l.idle = make(chan struct{}, 1)
+func (l *life) init(timeout time.Duration) {
+	if l.timeout = timeout; timeout <= 0 {
+		l.timeout = defaultShutdown
+	}
+	l.idle, l.turn = make(chan struct{}, 1), make(chan struct{}, 1)
+	l.patience, l.hurry = context.WithCancel(context.Background())
+}
+
+// take takes the turn. The context that it returns ends with ctx, and with the
+// patience of a Stop that waits for the turn.
+func (l *life) take(ctx context.Context) (_ context.Context, give func()) {
+	l.turn <- struct{}{}
+	ctx, cancel := context.WithCancelCause(ctx)
+	release := context.AfterFunc(l.patience, func() {
+		cancel(fmt.Errorf("%w: Stop has no more time", wow.ErrStopping))
+	})
+	return ctx, func() {
+		release()
+		cancel(nil)
+		<-l.turn
+	}
 }
 
 // enter lets one command in. leave must follow if it returns nil.
@@ -111,8 +133,8 @@ func (l *life) drained(ctx context.Context) error {
 // holds all faults at once, and nothing runs then. ctx bounds the start only.
 func (r *Runtime) Start(ctx context.Context) error {
 	l := &r.life
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	ctx, give := l.take(ctx)
+	defer give()
 	if !l.stage.CompareAndSwap(created, starting) {
 		return errors.New("runtime: starting: it was started or stopped before, and lives once: make another with New")
 	}
@@ -166,8 +188,8 @@ func (r *Runtime) components() []component {
 // or ctx ends. Stop does it too; calling it apart lets a process leave a load
 // balancer first.
 func (r *Runtime) Quiesce(ctx context.Context) error {
-	r.life.mu.Lock()
-	defer r.life.mu.Unlock()
+	ctx, give := r.life.take(ctx)
+	defer give()
 	return r.quiesce(ctx)
 }
 
@@ -191,20 +213,18 @@ func (r *Runtime) quiesce(ctx context.Context) error {
 // nothing of the runtime runs any more. If ctx or Config.ShutdownTimeout ends
 // before, it stops by force and its error says what was left; a sender that
 // waits then gets wow.ErrUnknownOutcome. It is safe before Start, twice, and at
-// the same time.
+// the same time as Start, Quiesce and itself: they then end with it.
 func (r *Runtime) Stop(ctx context.Context) error {
 	l := &r.life
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	waiting := context.AfterFunc(ctx, l.hurry)
+	ctx, give := l.take(ctx)
+	defer give()
+	waiting()
 	if l.stage.Load() == stopped {
 		return l.result
 	}
-	timeout := r.cfg.ShutdownTimeout
-	if timeout <= 0 {
-		timeout = defaultShutdown
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	err := r.quiesce(ctx)
 	l.stage.Store(stopping)
 	l.result = errors.Join(err, r.shut(ctx))

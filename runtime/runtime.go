@@ -40,7 +40,7 @@ func New(cfg Config) *Runtime {
 	r.commands.r = r
 	r.consumers.r = r
 	r.chain = r.chained()
-	r.life.init()
+	r.life.init(cfg.ShutdownTimeout)
 	return r
 }
 
