@@ -58,9 +58,13 @@ func (r *Refusal) Is(target error) bool {
 var (
 	// Retryable marks the error of a command handler as no refusal: the
 	// command is tried again, with back-off.
+	//
+	//lint:ignore ST1012 it is a mark to wrap, not an error to return
 	Retryable = errors.New("can be retried")
 	// Permanent marks the error of an event handler as one that no retry
 	// mends: the message is parked at once.
+	//
+	//lint:ignore ST1012 it is a mark to wrap, not an error to return
 	Permanent = errors.New("is permanent")
 )
 

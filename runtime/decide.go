@@ -56,7 +56,10 @@ func (l *lane) decide(ctx context.Context, f *flight) executor.Outcome {
 	if work := f.out.work.run; err == nil && work != nil {
 		return executor.Offload(func(ctx context.Context) executor.Outcome {
 			t := &turn{Context: ctx, sender: f.sender, cause: t.cause}
-			return l.decided(nil, f, l.ask(t, f, work))
+			if out, over := l.conclude(f, l.ask(t, f, work)); over {
+				return out
+			}
+			return executor.Again(0) // the next step is the mailbox's
 		})
 	}
 	return l.decided(ctx, f, err)
@@ -73,14 +76,26 @@ func (l *lane) ask(t *turn, f *flight, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// decided goes on with what a handler returned. ctx is nil on the offload
-// pool: the message then returns to its mailbox first.
+// decided goes on with what a handler returned.
 func (l *lane) decided(ctx context.Context, f *flight, err error) executor.Outcome {
+	if out, over := l.conclude(f, err); over {
+		return out
+	}
+	if f.step == stepAppend {
+		return l.append(ctx, f)
+	}
+	return l.settle(ctx, f)
+}
+
+// conclude makes what a handler returned the next step of the command. When
+// there is none, since it failed or is to be decided again, over is true and
+// out says how the message goes on.
+func (l *lane) conclude(f *flight, err error) (out executor.Outcome, over bool) {
 	switch {
 	case err != nil && errors.Is(err, wow.Retryable):
-		return l.again(f, "deciding", err)
+		return l.again(f, "deciding", err), true
 	case err != nil && technical(err):
-		return f.fail("deciding", err)
+		return f.fail("deciding", err), true
 	case err != nil:
 		f.refusal, f.step = wow.RefusalOf(err), stepSettle
 	case len(f.out.events) == 0:
@@ -88,17 +103,11 @@ func (l *lane) decided(ctx context.Context, f *flight, err error) executor.Outco
 	default:
 		if err := l.record(f); err != nil {
 			l.r.commands.cache.drop(f.cached)
-			return f.fail("recording the events", err)
+			return f.fail("recording the events", err), true
 		}
 		f.step = stepAppend
 	}
-	switch {
-	case ctx == nil:
-		return executor.Again(0)
-	case f.step == stepAppend:
-		return l.append(ctx, f)
-	}
-	return l.settle(ctx, f)
+	return out, false
 }
 
 // technical reports whether a handler's error tells about its surroundings and

@@ -25,7 +25,6 @@ type flight struct {
 	handler *handler
 	sender  context.Context
 	cause   *cause               // of the sender's context, if it is a handler
-	then    func(Receipt, error) // gets the answer, where nobody waits for it
 
 	step   step
 	tries  int           // decisions so far
@@ -117,7 +116,7 @@ func (p *flightPool) cut() {
 // rest of a flight.
 func (f *flight) free() {
 	f.Body, f.Metadata, f.meta.Metadata, f.await = nil, nil, nil, nil
-	f.handler, f.sender, f.cause, f.then = nil, nil, nil, nil
+	f.handler, f.sender, f.cause = nil, nil, nil
 	f.step, f.tries, f.bytes, f.unsure = 0, 0, 0, 0
 	f.cached, f.commit, f.refusal, f.conflict, f.err = nil, nil, nil, nil, nil
 	f.id, f.resume = "", executor.Completion{}
@@ -147,15 +146,6 @@ func (f *flight) fail(doing string, err error) executor.Outcome {
 
 // answer hands the answer to the sender. The flight is the sender's then.
 func (f *flight) answer() {
-	if f.then != nil {
-		then, receipt, err := f.then, f.receipt, f.err
-		f.free()
-		if err != nil {
-			receipt = Receipt{}
-		}
-		then(receipt, err)
-		return
-	}
 	if f.hold.CompareAndSwap(claimed, answered) {
 		f.done <- struct{}{}
 		return

@@ -149,23 +149,6 @@ func (f *flight) waitInHandler(ctx context.Context) error {
 	return err
 }
 
-// sendThen sends a command and calls then with its answer, once, on whatever
-// goroutine has it; then must not block. An error means that the command was
-// not sent and then is not called.
-func (r *Runtime) sendThen(ctx context.Context, cmd wow.Sendable, then func(Receipt, error), opts ...SendOption) error {
-	f := r.flights.get()
-	err := f.compose(cmd, opts)
-	if err == nil {
-		f.then = then
-		if err = r.enter(ctx, f); err == nil {
-			return nil
-		}
-		err = fmt.Errorf("runtime: sending %s to %s: %w", cmd.WowCommand().Name, f.Target, err)
-	}
-	f.free()
-	return err
-}
-
 // enter validates a command and puts it into the mailbox of its aggregate.
 func (r *Runtime) enter(ctx context.Context, f *flight) error {
 	f.sender, f.cause = ctx, causeOf(ctx)

@@ -131,13 +131,7 @@ func (w *watermark) progress() (checkpoint, taken int64) {
 	return w.low, w.taken
 }
 
-// finished reports whether one position is finished.
-func (w *watermark) finished(seq int64) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.isDone(seq)
-}
-
+// isDone reports whether one position is finished. The caller holds mu.
 func (w *watermark) isDone(seq int64) bool {
 	return seq <= w.low || seq <= w.taken && w.done[seq%markWindow/64]&(1<<(seq%64)) != 0
 }
