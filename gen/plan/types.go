@@ -48,6 +48,15 @@ type promotedField struct {
 // fields lists the fields of a struct, those of embedded structs of the same
 // package too, as Go promotes them.
 func (u *Unit) fields(t *source.Type) []promotedField {
+	if known, ok := u.fieldsOf[t]; ok {
+		return known
+	}
+	out := u.promotedFields(t)
+	u.fieldsOf[t] = out
+	return out
+}
+
+func (u *Unit) promotedFields(t *source.Type) []promotedField {
 	var out []promotedField
 	level := []*source.Type{u.base(t)}
 	seen := map[*source.Type]bool{}
@@ -98,6 +107,15 @@ func (u *Unit) local(e *source.Expr) *source.Type {
 
 // methodsOf lists the methods of a type, promoted ones too, sorted by name.
 func (u *Unit) methodsOf(name string) []*source.Method {
+	if known, ok := u.methodSets[name]; ok {
+		return known
+	}
+	out := u.promotedMethods(name)
+	u.methodSets[name] = out
+	return out
+}
+
+func (u *Unit) promotedMethods(name string) []*source.Method {
 	taken := map[string]bool{}
 	var out []*source.Method
 	level := []string{name}

@@ -27,6 +27,9 @@ type Unit struct {
 	blamed   map[string]bool              // types that a complaint was about already
 	uses     []use                        // what is said about messages of other packages
 
+	fieldsOf   map[*source.Type][]promotedField // what fields has found
+	methodSets map[string][]*source.Method      // what methodsOf has found
+
 	// Explained is every method of an annotated type, for explain.
 	Explained []Method
 }
@@ -49,6 +52,8 @@ func (u *Unit) plan() {
 		Imports: map[string]string{}, Names: u.Pkg.Names,
 	}
 	u.roles = map[string]string{}
+	u.fieldsOf = map[*source.Type][]promotedField{}
+	u.methodSets = map[string][]*source.Method{}
 	u.states = map[string]*schema.Aggregate{}
 	u.handled = map[methodKey]bool{}
 	u.blamed = map[string]bool{}
