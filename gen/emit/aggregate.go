@@ -222,13 +222,21 @@ func (e *emitter) dispatcher(a *schema.Aggregate) {
 	var cases []jen.Code
 	falls := false // some case goes on to the end of the method
 	for _, d := range a.Decides {
+		if e.ownMethod(a, d) {
+			args := []jen.Code{jen.Id("s"), jen.Id("in"), jen.Id("c"), jen.Id("out")}
+			if d.Ctx {
+				args = append([]jen.Code{jen.Id("ctx")}, args...)
+			}
+			cases = append(cases, jen.Case(e.typ(d.Command)).Block(jen.Return(jen.Id("d").Dot(e.caseName(a, d, "decide")).Call(args...))))
+			continue
+		}
 		falls = falls || !d.Blocking
 		if d.Blocking {
 			args := []jen.Code{jen.Id("s"), jen.Id("c"), jen.Id("out")}
 			if d.Wrapped {
 				args = []jen.Code{jen.Id("s"), jen.Id("in"), jen.Id("c"), jen.Id("out")}
 			}
-			cases = append(cases, jen.Case(e.typ(d.Command)).Block(jen.Return(jen.Id("d").Dot(e.offloadName(a, d)).Call(args...))))
+			cases = append(cases, jen.Case(e.typ(d.Command)).Block(jen.Return(jen.Id("d").Dot(e.caseName(a, d, "offload")).Call(args...))))
 			continue
 		}
 		cases = append(cases, jen.Case(e.typ(d.Command)).Block(e.decide(d)...))
@@ -241,16 +249,48 @@ func (e *emitter) dispatcher(a *schema.Aggregate) {
 	e.add(fn.Block(body...))
 
 	for _, d := range a.Decides {
-		if d.Blocking {
+		switch {
+		case d.Blocking:
 			e.offloadDecide(a, d)
+		case e.ownMethod(a, d):
+			e.decideMethod(a, d)
 		}
 	}
 }
 
-// offloadName is the wrapper of a blocking handler. Commands of two packages
-// may have one name.
-func (e *emitter) offloadName(a *schema.Aggregate, d *schema.Decide) string {
-	name := "offload" + schema.Export(d.Command.Name)
+// maxCases is how many handlers a dispatcher calls from its switch itself.
+// Beyond it each has a method of its own, because the compiler's time grows
+// with the square of a function's size: with 500 commands in one switch it is
+// most of a package's compile time.
+const maxCases = 40
+
+// ownMethod tells whether a handler that does not block is called from a
+// method of its own.
+func (e *emitter) ownMethod(a *schema.Aggregate, d *schema.Decide) bool {
+	return !d.Blocking && len(a.Decides) > maxCases
+}
+
+// decideMethod writes the method that one case of a large switch calls.
+func (e *emitter) decideMethod(a *schema.Aggregate, d *schema.Decide) {
+	name := e.caseName(a, d, "decide")
+	recv := a.Type
+	if d.On != nil {
+		recv = d.On.Type
+	}
+	e.line("%s runs %s.%s.", name, recv, d.Method)
+	var params []jen.Code
+	if d.Ctx {
+		params = append(params, jen.Id("ctx").Qual("context", "Context"))
+	}
+	params = append(params, jen.Id("s").Op("*").Id(a.Type), jen.Id("in").Op("*").Add(wowrt("Command")), jen.Id("c").Add(e.typ(d.Command)), jen.Id("out").Op("*").Add(wowrt("Decision")))
+	e.add(jen.Func().Params(jen.Id("d").Op("*").Id(e.dispatcherName(a.Type))).Id(name).Params(params...).Error().
+		Block(append(e.decide(d), jen.Return(jen.Nil()))...))
+}
+
+// caseName is the method that one case of the switch calls. Commands of two
+// packages may have one name.
+func (e *emitter) caseName(a *schema.Aggregate, d *schema.Decide, verb string) string {
+	name := verb + schema.Export(d.Command.Name)
 	for _, other := range a.Decides {
 		if other == d {
 			break
@@ -263,7 +303,7 @@ func (e *emitter) offloadName(a *schema.Aggregate, d *schema.Decide) string {
 }
 
 func (e *emitter) offloadDecide(a *schema.Aggregate, d *schema.Decide) {
-	name := e.offloadName(a, d)
+	name := e.caseName(a, d, "offload")
 	recv := a.Type
 	if d.On != nil {
 		recv = d.On.Type
