@@ -15,7 +15,7 @@ func TestOverflowIsSentWhenItsKeyFinishesMeanwhile(t *testing.T) {
 		l := open(t, Config{Workers: 1}, LaneConfig[int, int]{MaxInFlight: 4, PerKey: 1, Overflow: 4,
 			Done: func(int, int, error) { finished <- struct{}{} }},
 			func(context.Context, int, int) Outcome { return Done(nil) })
-		for range 100_000 {
+		for range 20_000 {
 			for range 2 {
 				if err := l.Submit(t.Context(), 1, 0); err != nil {
 					t.Fatal(err)
