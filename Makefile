@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate reference check lint bench bench-quick model
+.PHONY: help demo test race generate reference check lint bench bench-quick model mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,3 +45,6 @@ bench-quick: ## prove the peers right and run every benchmark for a moment
 
 model: ## search the models of the executor's hand-offs, and find the bugs planted in them
 	executor/model/run.sh
+
+mutants: ## plant bugs in the executor, one at a time, and show that its tests catch them
+	$(GO) run ./internal/mutants

@@ -103,7 +103,9 @@ func All() []Peer {
 
 		{"wow", Ours, newWow(256, false)},
 		{"wow, window 8192", Ours, newWow(8192, false)},
-		{"wow, batches of 64", Ours | Single, newWow(8192, true)},
+		{"wow, single sender", Ours | Single, newWow(256, true)},
+		{"wow, single sender, window 8192", Ours | Single, newWow(8192, true)},
+		{"wow, batches of 64, window 8192", Ours | Single, newWowBatch},
 		{"wow, Later and a timer", Ours | Waits, newWowLater},
 		{"wow, Again after", Ours | Waits, newWowAgain},
 		{"wow, Await", Ours | Waits, newWowAwait},

@@ -16,28 +16,26 @@ type wow struct {
 
 type outcome = executor.Outcome
 
-func openWow(c Config, window int, handle executor.Handler[uint64, *Msg]) *wow {
+// openWow opens the lanes; single declares that one goroutine sends, which saves
+// a lock per message.
+func openWow(c Config, window int, single bool, handle executor.Handler[uint64, *Msg]) *wow {
 	e, err := executor.New(executor.Config{Workers: c.Workers, MaxInFlight: window})
 	must(err)
 	w := &wow{e: e}
 	for range max(1, c.Lanes) {
-		l, err := executor.Open(e, executor.LaneConfig[uint64, *Msg]{}, handle)
+		l, err := executor.Open(e, executor.LaneConfig[uint64, *Msg]{SingleSender: single}, handle)
 		must(err)
 		w.lanes = append(w.lanes, l)
 	}
 	return w
 }
 
-func newWow(window int, batches bool) func(Handler, Config) Exec {
+func newWow(window int, single bool) func(Handler, Config) Exec {
 	return func(h Handler, c Config) Exec {
-		w := openWow(c, window, func(_ context.Context, _ uint64, m *Msg) outcome {
+		return openWow(c, window, single, func(_ context.Context, _ uint64, m *Msg) outcome {
 			h.Handle(m)
 			return executor.Done(nil)
 		})
-		if batches {
-			return &wowBatch{wow: w}
-		}
-		return w
 	}
 }
 
@@ -51,6 +49,10 @@ type wowBatch struct {
 	*wow
 	n     int
 	batch [64]executor.Entry[uint64, *Msg]
+}
+
+func newWowBatch(h Handler, c Config) Exec {
+	return &wowBatch{wow: newWow(8192, true)(h, c).(*wow)}
 }
 
 func (e *wowBatch) Submit(m *Msg) {
@@ -70,7 +72,7 @@ func (e *wowBatch) Flush() {
 // flight: here that is the window, and the workers are few.
 
 func newWowLater(h Handler, c Config) Exec {
-	return openWow(Config{Lanes: c.Lanes}, c.Workers, func(ctx context.Context, _ uint64, m *Msg) outcome {
+	return openWow(Config{Lanes: c.Lanes}, c.Workers, true, func(ctx context.Context, _ uint64, m *Msg) outcome {
 		o, later := executor.Later(ctx)
 		time.AfterFunc(h.Wait(), func() {
 			h.Finish(m)
@@ -81,7 +83,7 @@ func newWowLater(h Handler, c Config) Exec {
 }
 
 func newWowAwait(h Handler, c Config) Exec {
-	return openWow(Config{Lanes: c.Lanes}, c.Workers, func(ctx context.Context, _ uint64, m *Msg) outcome {
+	return openWow(Config{Lanes: c.Lanes}, c.Workers, true, func(ctx context.Context, _ uint64, m *Msg) outcome {
 		_, err := executor.Await(ctx, func(context.Context) (struct{}, error) {
 			time.Sleep(h.Wait())
 			return struct{}{}, nil
@@ -94,7 +96,7 @@ func newWowAwait(h Handler, c Config) Exec {
 
 // newWowAgain asks to be run again after the wait.
 func newWowAgain(h Handler, c Config) Exec {
-	return openWow(Config{Lanes: c.Lanes}, c.Workers, func(_ context.Context, _ uint64, m *Msg) outcome {
+	return openWow(Config{Lanes: c.Lanes}, c.Workers, true, func(_ context.Context, _ uint64, m *Msg) outcome {
 		if m.Visited = !m.Visited; m.Visited {
 			return executor.Again(h.Wait())
 		}

@@ -38,18 +38,21 @@ func (v verdict) String() string {
 	return "BROKEN: " + v.by
 }
 
-// stages are the runs of the tests that a mutant must survive, the fast ones
-// first. The last makes more of the schedules that matter: the race detector
-// randomises them.
-var stages = [][]string{
-	{"-short"},
-	{"-tags=wowsched"},
-	{"-short", "-race", "-cpu=4"},
+// stage is one run of the tests; the limit catches a mutant that hangs.
+type stage struct {
+	flags []string
+	limit time.Duration
 }
 
-// limit is for one stage: it catches a mutant that hangs. It takes a busy
-// machine into account.
-const limit = 90 * time.Second
+// stages are what a mutant must survive, the fast ones first. The last makes
+// more of the schedules that matter, as the race detector randomises them.
+var stages = []stage{
+	{[]string{"-short"}, 45 * time.Second},
+	{[]string{"-tags=wowsched", "-schedules=4000"}, 90 * time.Second},
+	{[]string{"-short", "-race", "-cpu=4"}, 4 * time.Minute},
+}
+
+func (s stage) String() string { return strings.Join(s.flags, " ") }
 
 // source is a package of the module, in memory.
 type source struct {
@@ -107,23 +110,15 @@ func (s source) try(m mutant) verdict {
 	if err := s.write(dir, changed); err != nil {
 		return verdict{kind: broken, by: err.Error()}
 	}
-	if out, err := s.test(dir, "-run=^$", "-vet=off"); err != nil {
+	if out, err := s.test(dir, stage{[]string{"-run=^$"}, time.Minute}); err != nil {
 		return verdict{kind: broken, by: "does not build", output: out}
 	}
-	for _, flags := range stages {
-		out, err := s.test(dir, append(flags, "-failfast", "-vet=off")...)
-		if err != nil {
-			return verdict{caught, culprit(out, err) + stage(flags), out}
+	for _, st := range stages {
+		if out, err := s.test(dir, st); err != nil {
+			return verdict{caught, fmt.Sprintf("%s (%v)", culprit(out, err), st), out}
 		}
 	}
 	return verdict{kind: survived}
-}
-
-func stage(flags []string) string {
-	if len(flags) == 1 && flags[0] == "-short" {
-		return ""
-	}
-	return " (" + strings.Join(flags, " ") + ")"
 }
 
 // write makes a module of the package alone.
@@ -147,11 +142,11 @@ func (s source) write(dir string, changed map[string]string) error {
 }
 
 // test runs go test in the copy.
-func (s source) test(dir string, flags ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*limit)
+func (s source) test(dir string, st stage) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), st.limit+time.Minute)
 	defer cancel()
-	args := append([]string{"test", "-count=1", "-timeout=" + limit.String()}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, "./"+s.name)...)
+	args := append([]string{"test", "./" + s.name, "-count=1", "-failfast", "-vet=off", "-timeout=" + st.limit.String()}, st.flags...)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
