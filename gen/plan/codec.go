@@ -44,9 +44,19 @@ func (w *codecWalk) typ(t *source.Type, path string) {
 		w.fields(b, path)
 		return
 	}
+	if b.Kind == source.Interface && len(b.Methods)+len(b.Embeds) > 0 {
+		w.faceless(b.Pos, path)
+		return
+	}
 	if b.Under != nil {
 		w.expr(b.Under, path, b.Pos)
 	}
+}
+
+// faceless reports an interface with methods: what it held is written, and can
+// never be read again.
+func (w *codecWalk) faceless(pos schema.Pos, at string) {
+	w.report(pos, at, "an interface: nothing says which type to read into it", "write a struct, or a string that names the error")
 }
 
 func (w *codecWalk) fields(s *source.Type, path string) {
@@ -82,10 +92,22 @@ func (w *codecWalk) expr(e *source.Expr, at string, pos schema.Pos) {
 		w.report(pos, at, "a function", "keep functions out of it: let a handler type hold them")
 	case source.Chan:
 		w.report(pos, at, "a channel", "keep channels out of it: let a handler type hold them")
+	case source.InterfaceLit:
+		if !e.Empty {
+			w.faceless(pos, at)
+		}
+	case source.Map:
+		if !w.key(e.Key) {
+			w.report(pos, at, "a map with keys of type "+e.Key.Text, "use keys that are strings or whole numbers, or that have MarshalText")
+			return
+		}
+		w.expr(e.Elem, at, pos)
 	case source.StructLit:
 		w.fields(e.Lit, at)
 	case source.Named:
 		switch {
+		case e.Is("", "error"), e.Is(source.WowPath, "DomainEvent"), e.Is(source.WowPath, "Sendable"):
+			w.faceless(pos, at)
 		case e.Path == "" && (e.Name == "complex64" || e.Name == "complex128"):
 			w.report(pos, at, "a complex number", "store its two parts")
 		case e.Path == w.u.Pkg.Path && !w.u.marshals(e.Name):
@@ -96,6 +118,25 @@ func (w *codecWalk) expr(e *source.Expr, at string, pos schema.Pos) {
 	default:
 		w.expr(e.Elem, at, pos)
 	}
+}
+
+// key tells whether a map can have such keys in JSON, as far as this package
+// shows.
+func (w *codecWalk) key(e *source.Expr) bool {
+	switch {
+	case e.Kind != source.Named:
+		return e.Kind == source.Pointer
+	case e.Path == "":
+		switch e.Name {
+		case "any", "bool", "comparable", "complex64", "complex128", "error", "float32", "float64":
+			return false
+		}
+		return true
+	case e.Path != w.u.Pkg.Path || w.u.marshals(e.Name):
+		return true
+	}
+	b := w.u.base(w.u.Pkg.Types[e.Name])
+	return b == nil || b.Kind != source.Struct && b.Kind != source.Interface && (b.Under == nil || w.key(b.Under))
 }
 
 func (w *codecWalk) report(pos schema.Pos, at, found, fix string) {

@@ -87,6 +87,24 @@ func (p *Program) goNames() {
 		for _, w := range u.Model.Written {
 			taken(w.Pos, w.Type, w.Type)
 		}
+		u.shadowed()
+	}
+}
+
+// shadowed reports names of the package that hide Go's own from what is
+// generated, where they mean the same in every package.
+func (u *Unit) shadowed() {
+	m := u.Model
+	if len(m.Aggregates)+len(m.Consumers)+len(m.Commands)+len(m.Events) == 0 {
+		return
+	}
+	for _, name := range []string{"bool", "byte", "error", "false", "int64", "new", "nil", "string", "true", "uint"} {
+		if at, ok := u.Pkg.Names[name]; ok {
+			u.report(at, diag.Diagnostic{
+				Code: "go-name-collision", Message: "the package hides Go's own " + name + ", which what is generated needs",
+				Wanted: "a package without a " + name + " of its own", Found: name, Fix: "rename it",
+			})
+		}
 	}
 }
 

@@ -308,11 +308,12 @@ func (p *Package) addParseErrors(f *File, err error) {
 	}
 }
 
-// agreeOnName decides the package's name and drops files of external tests.
+// agreeOnName decides the package's name and drops files of external tests. A
+// file that does not even parse up to its name has no say.
 func (p *Package) agreeOnName() {
 	var first *File
 	for _, f := range p.Files {
-		if f.Test || f.AST.Name == nil || f.AST.Name.Name == "_" {
+		if f.Test || f.AST.Name == nil || f.AST.Name.Name == "_" || f.AST.Name.Name == "" {
 			continue
 		}
 		if first == nil {

@@ -31,14 +31,16 @@ const (
 
 // Expr is a type as it is written.
 type Expr struct {
-	Kind ExprKind
-	Path string // import path of a named type; "" for a predeclared one, "?" when no import explains it
-	Qual string // the qualifier as written
-	Name string
-	Args []*Expr // type arguments of a named type
-	Elem *Expr   // of a pointer, slice, array, map or channel
-	Text string  // as written
-	Lit  *Type   // of a struct literal
+	Kind  ExprKind
+	Path  string // import path of a named type; "" for a predeclared one, "?" when no import explains it
+	Qual  string // the qualifier as written
+	Name  string
+	Args  []*Expr // type arguments of a named type
+	Elem  *Expr   // of a pointer, slice, array, map or channel
+	Key   *Expr   // of a map
+	Text  string  // as written
+	Empty bool    // an interface literal without methods
+	Lit   *Type   // of a struct literal
 }
 
 // Is tells whether the expression is the plain named type path.name.
@@ -176,7 +178,7 @@ func (c *converter) expr(e ast.Expr) *Expr {
 			out.Elem = c.expr(e.Elt)
 		}
 	case *ast.MapType:
-		out.Kind, out.Elem = Map, c.expr(e.Value)
+		out.Kind, out.Key, out.Elem = Map, c.expr(e.Key), c.expr(e.Value)
 	case *ast.ChanType:
 		out.Kind, out.Elem = Chan, c.expr(e.Value)
 	case *ast.FuncType:
@@ -186,6 +188,7 @@ func (c *converter) expr(e ast.Expr) *Expr {
 		out.Lit = &Type{Kind: Struct, Fields: c.fields(e.Fields), Pos: c.pos(e.Pos()), File: c.file}
 	case *ast.InterfaceType:
 		out.Kind = InterfaceLit
+		out.Empty = len(e.Methods.List) == 0
 	}
 	return out
 }
