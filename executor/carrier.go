@@ -88,6 +88,7 @@ func (c *carrier) died(v any) {
 		c.verdict = &PanicError{Key: l.body.key(c.cur), Value: v, Stack: debug.Stack()}
 	} else { // in Done: the message is finished, whatever Done makes of it
 		c.s.e.donePanics.Add(1)
+		l.body.forget(c.cur)
 		c.last = c.cur
 		if c.i++; c.i < c.k {
 			c.cur = l.links[c.cur]

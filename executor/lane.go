@@ -85,6 +85,10 @@ func Open[K comparable, M any](e *Executor, cfg LaneConfig[K, M], h Handler[K, M
 		ports:  make([]atomic.Pointer[port], len(e.slots)),
 		wake:   make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
 	}
+	switch any(*new(K)).(type) {
+	case int, int64, int32, uint64, uint32:
+		l.plain = true
+	}
 	l.chunk.Store(turnChunk)
 	if l.perKey > 0 {
 		l.herd = make(chan struct{})
@@ -239,6 +243,7 @@ func (l *Lane[K, M]) run(c *carrier) (waits bool) {
 			l.done(m.Key, m.Msg, err)
 		}
 		c.step = stepNone
+		m.Msg = *new(M) // nobody reads it any more; the key may be, until the turn is finished
 		c.last = c.cur
 		if c.i++; c.i == c.k {
 			return false
@@ -250,16 +255,18 @@ func (l *Lane[K, M]) run(c *carrier) (waits bool) {
 	}
 }
 
-// clear forgets the messages of a chain, so that an idle lane holds none.
+// clear forgets the keys of a chain, which may hold memory of a message.
 func (l *Lane[K, M]) clear(first, n uint32) {
 	for {
-		l.cells[first] = Entry[K, M]{}
+		l.cells[first].Key = *new(K)
 		if n--; n == 0 {
 			return
 		}
 		first = l.links[first]
 	}
 }
+
+func (l *Lane[K, M]) forget(cell uint32) { l.cells[cell].Msg = *new(M) }
 
 func (l *Lane[K, M]) allot(n uint32) { l.cells = make([]Entry[K, M], n) }
 

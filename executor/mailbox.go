@@ -25,6 +25,7 @@ type box struct {
 type body interface {
 	allot(n uint32)              // makes the cells
 	run(c *carrier) (waits bool) // handles the messages of a turn
-	clear(first, n uint32)       // forgets the messages of a chain
+	clear(first, n uint32)       // forgets the keys of a chain
+	forget(cell uint32)          // forgets a message
 	key(cell uint32) any         // for reports
 }

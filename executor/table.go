@@ -21,6 +21,7 @@ type lane struct {
 	perKey     uint32 // 0: no bound
 	overflow   uint32 // messages beyond perKey that the lane holds
 	single     bool   // one sender: no lock
+	plain      bool   // keys are numbers: there is no need to clear them
 
 	// Shared with the slots. Who owns a box, a link or a message's cell is
 	// handed over by the rings.
@@ -142,22 +143,24 @@ func (l *lane) send(hash uint64, cell uint32) *port {
 		l.vacant = e.next
 		*e = entry{hash: hash, next: l.buckets[b], bucket: b, slot: uint32(p.slot.id)}
 		l.buckets[b] = i + 1
-	} else if l.perKey > 0 && l.spill(e, i, cell) {
-		return nil
-	} else {
-		l.avail--
+		p.put(e, i, cell)
+		return p
 	}
-	return l.put(e, i, cell)
+	if l.perKey > 0 && l.spill(e, i, cell) {
+		return nil
+	}
+	l.avail--
+	p := l.ports[e.slot].Load()
+	p.put(e, i, cell)
+	return p
 }
 
-// put writes a message that has a credit to its port.
-func (l *lane) put(e *entry, box, cell uint32) *port {
-	p := l.ports[e.slot].Load()
+// put writes a message that has a credit.
+func (p *port) put(e *entry, box, cell uint32) {
 	e.out++
 	p.out++
 	p.ring[uint32(p.tail)&p.mask] = envelope{cell, box}
 	p.tail++
-	return p
 }
 
 // takeBack reads the completions that the slots have published: credits and
@@ -262,7 +265,8 @@ func (l *lane) feed() {
 			s.first = l.links[cell]
 			s.n--
 			l.avail--
-			p := l.put(e, i, cell)
+			p := l.ports[e.slot].Load()
+			p.put(e, i, cell)
 			p.publish()
 			p.notify()
 			if l.spilt.Add(^uint32(0)) == 0 { // after publish: a lane with either is not empty
