@@ -121,7 +121,14 @@ func (l *lane) parkHandler(ctx context.Context, hash uint64) (token bool, err er
 	return Await(ctx, func(ctx context.Context) (bool, error) { return l.wait(ctx, herd, me.stuck) })
 }
 
+// wait waits for a token, or for what concerns this sender only. With neither a
+// deadline nor bounds the token is all, and a plain receive is half the price
+// of a select.
 func (l *lane) wait(ctx context.Context, herd, stuck <-chan struct{}) (token bool, err error) {
+	if herd == nil && stuck == nil && ctx.Done() == nil {
+		<-l.wake
+		return true, nil
+	}
 	select {
 	case <-l.wake:
 		return true, nil
@@ -150,6 +157,10 @@ func (l *lane) passOn(tell, ready bool) {
 			close(l.herd)
 			l.herd = make(chan struct{})
 		}
+		return
+	}
+	if l.closed.Load() { // one after the other, all leave
+		l.token()
 		return
 	}
 	spend := uint32(0)
@@ -249,6 +260,7 @@ func (l *lane) shut() {
 	if !l.closed.Swap(true) {
 		close(l.stop)
 		l.flags.Or(flagClosing)
+		l.token()
 	}
 	l.unlock()
 	l.checkEmpty()
