@@ -9,7 +9,7 @@ import "sync/atomic"
 // has credits, which is what the rings are made for. So neither side ever
 // asks the other for room.
 //
-// The fields are in four groups, by writer, on cache lines of their own.
+// The fields are in four groups, by writer, a cache line or more apart.
 type port struct {
 	lane *lane
 	body body // the lane's
@@ -30,14 +30,14 @@ type port struct {
 	armed atomic.Uint32 // 1: the slot watches the port, or will: it is in slot.inq
 	asked atomic.Uint64 // how many a sender that waits for credit has taken back: it is woken
 	until atomic.Uint64 // when so many have finished, or, if the slot runs dry, more than asked
-	_     [8]byte
+	_     [64]byte
 
 	// The slot's.
 	head  uint64 // messages read from ring
 	ended uint64 // messages written to back
 	btail uint32 // entries written to back
 	unpub uint32 // messages written to back and not published
-	_     [40]byte
+	_     [64]byte
 
 	finished atomic.Uint64 // ended, published
 	_        [56]byte
