@@ -50,7 +50,7 @@ func (p plan) check() error {
 	for _, v := range []struct {
 		name       string
 		value, max int
-	}{{"n", p.n, 1 << 31}, {"aggregates", p.aggregates, 1 << 20}, {"senders", p.senders, 1 << 16}} {
+	}{{"n", p.n, 1 << 30}, {"aggregates", p.aggregates, 1 << 20}, {"senders", p.senders, 1 << 16}} {
 		if v.value < 1 || v.value > v.max {
 			errs = append(errs, fmt.Errorf("-%s is %d: it must be between 1 and %d", v.name, v.value, v.max))
 		}

@@ -79,6 +79,7 @@ func TestEachLineGetsItsResult(t *testing.T) {
 		{"no body", `{"command":"put","id":"b1"}` + "\n", `{"line":1,"id":"b1","version":1,"stage":"PROCESSED"}`},
 		{"a qualified name", `{"command":"box.put","id":"b1"}`, `{"line":1,"id":"b1","version":1,"stage":"PROCESSED"}`},
 		{"the end without a line end", `{"command":"put","id":"b1"}`, `{"line":1,"id":"b1","version":1,"stage":"PROCESSED"}`},
+		{"a byte order mark", "\ufeff" + `{"command":"put","id":"b1"}`, `{"line":1,"id":"b1","version":1,"stage":"PROCESSED"}`},
 		{"CRLF", "{\"command\":\"put\",\"id\":\"b1\"}\r\n\r\n{\"command\":\"put\",\"id\":\"b1\"}\r\n",
 			`{"line":1,"id":"b1","version":1,"stage":"PROCESSED"}` + "\n" + `{"line":3,"id":"b1","version":2,"stage":"PROCESSED"}`},
 		{"empty lines", "\n\n  \t\n{\"command\":\"put\",\"id\":\"b1\"}\n\n", `{"line":4,"id":"b1","version":1,"stage":"PROCESSED"}`},

@@ -15,7 +15,7 @@ type line struct {
 }
 
 // reader cuts the input into lines. Lines end with LF or CRLF; the last one
-// may end with the input.
+// may end with the input. Some editors put a byte order mark before the first.
 type reader struct {
 	in     *bufio.Reader
 	number int
@@ -40,6 +40,9 @@ func (r *reader) next() (line, error) {
 			return line{}, err
 		}
 		r.number++
+		if r.number == 1 {
+			l.text = bytes.TrimPrefix(l.text, []byte("\ufeff"))
+		}
 		l.text = bytes.TrimSuffix(bytes.TrimSuffix(l.text, []byte("\n")), []byte("\r"))
 		l.long = l.long || len(l.text) > MaxLine
 		return l, nil

@@ -126,6 +126,9 @@ func (c *Cart) RemoveItem(cmd RemoveItem) (*ItemRemoved, error) {
 // ClearCart refuses when something that was bought has left the cart.
 func (c *Cart) ClearCart(cmd ClearCart) (CartCleared, error) {
 	for sku, qty := range cmd.Bought {
+		if qty < 1 {
+			return CartCleared{}, wow.Refuse("bad_quantity", "nobody buys %d pieces of %s", qty, sku)
+		}
 		if c.Lines[sku].Qty < qty {
 			return CartCleared{}, wow.Refuse("cart_changed", "the cart does not hold %d pieces of %s any more", qty, sku)
 		}

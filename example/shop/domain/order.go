@@ -71,10 +71,18 @@ type OrderReleased struct {
 	Reason string
 }
 
-// PlaceOrder refuses an order of nothing.
+// PlaceOrder refuses an order of nothing, or from no cart.
 func (o *Order) PlaceOrder(cmd PlaceOrder) (OrderPlaced, error) {
-	if len(cmd.Lines) == 0 {
+	switch {
+	case len(cmd.Lines) == 0:
 		return OrderPlaced{}, wow.Refuse("empty_order", "there is nothing to order")
+	case cmd.CartID == "":
+		return OrderPlaced{}, wow.Refuse("no_cart", "an order says which cart it comes from")
+	}
+	for sku, line := range cmd.Lines {
+		if line.Qty < 1 || line.Price < 0 {
+			return OrderPlaced{}, wow.Refuse("bad_line", "%d pieces of %s for %d cents each cannot be ordered", line.Qty, sku, line.Price)
+		}
 	}
 	return OrderPlaced{CartID: cmd.CartID, Lines: cmd.Lines}, nil
 }

@@ -28,6 +28,17 @@ func TestAnOrderOfNothingIsRefused(t *testing.T) {
 		ThenRefused("empty_order")
 }
 
+func TestAnOrderThatMakesNoSenseIsRefused(t *testing.T) {
+	shop := wowtest.New(t, domain.RegisterOrder)
+	order := func(cart string, l domain.Line) domain.PlaceOrder {
+		return domain.PlaceOrder{OrderID: "o1", CartID: cart, Lines: map[string]domain.Line{"tea": l}}
+	}
+
+	shop.When(order("", domain.Line{Qty: 1, Price: 400})).ThenRefused("no_cart")
+	shop.When(order("c1", domain.Line{Qty: 0, Price: 400})).ThenRefused("bad_line")
+	shop.When(order("c1", domain.Line{Qty: -1, Price: -400})).ThenRefused("bad_line")
+}
+
 func TestAnOrderIsPlacedOnce(t *testing.T) {
 	wowtest.New(t, domain.RegisterOrder).
 		Given(placed).
