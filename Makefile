@@ -8,7 +8,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 .PHONY: help demo test race generate reference check lint bench bench-quick model mutants
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: generate ## generate, build and run the shop example
 	$(GO) run ./example/shop
@@ -17,7 +17,7 @@ test: ## run all tests
 	$(GO) test -timeout 3m ./...
 
 race: ## run all tests under the race detector, on 1, 2 and 4 cores, shuffled
-	$(GO) test -race -timeout 5m -shuffle=on -cpu=1,2,4 ./executor/...
+	$(GO) test -race -timeout 10m -shuffle=on -cpu=1,2,4 ./executor/...
 	$(GO) test -race -timeout 5m -shuffle=on ./...
 
 generate: ## write the generated code of the examples

@@ -218,7 +218,7 @@ func TestMailboxIsALinearizableQueue(t *testing.T) {
 		var wg sync.WaitGroup
 		for s := range 4 {
 			wg.Go(func() {
-				for i := range 6 {
+				for i := range 3 { // the search of a longer history may take for ever
 					v, call := s*10+i, nanotime()
 					if err := l.Submit(context.Background(), 1, v); err != nil {
 						t.Error(err)
