@@ -130,7 +130,8 @@ func (m *Modules) rootOf(dir, root string) (string, error) {
 func (m *Modules) walk(root string) ([]string, error) {
 	var dirs []string
 	base, _ := m.Of(root)
-	err := filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+	top := root + string(filepath.Separator) // the root itself may be a symbolic link
+	err := filepath.WalkDir(top, func(at string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -146,7 +147,7 @@ func (m *Modules) walk(root string) ([]string, error) {
 			}
 			return nil
 		}
-		if at == root {
+		if at == top {
 			return nil
 		}
 		name := entry.Name()
