@@ -91,6 +91,26 @@ func TestAStateIsRightWhereverTheConsumerBegins(t *testing.T) {
 	require.LessOrEqual(t, b.cs.all[0].states.used.Len(), statesKept)
 }
 
+func TestARetrySeesTheSameStateAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sums []int
+		p := watching(tallyState(0), func(_ context.Context, in *StateRecorded, _ *Reaction) error {
+			sums = append(sums, in.State.(*tally).Sum)
+			if len(sums)%3 != 0 {
+				return errBroken
+			}
+			return nil
+		})
+		p.Functions[0].Retry.Max = 5
+		b := started(t, memoryStore(t), Handlers{Processors: []Processor{p}})
+		b.append("a", tallyAdded{5})
+		b.append("a", tallyAdded{2})
+		b.settled(p.Name)
+		require.Equal(t, []int{5, 5, 5, 7, 7, 7}, sums)
+		b.stop()
+	})
+}
+
 // TestAnUnknownTypeIsTriedForAWhileBeforeItIsParked has a newer program write
 // what this one does not know: an event to a state, a revision to a function.
 func TestAnUnknownTypeIsTriedForAWhileBeforeItIsParked(t *testing.T) {

@@ -34,10 +34,18 @@ type task struct {
 	wish *wish       // an operator's; then there is no commit
 	run  *transacted // commits of a projection with transactions; likewise
 
-	event Recorded      // of the step that runs: its own copy of the data
-	state StateRecorded // likewise
+	*call // of the step that runs; nil before and between
+}
+
+// call is what a function is called with. Tasks that wait do without it: a
+// consumer that lags has a window full of them.
+type call struct {
+	event Recorded // the function's own copy of the data
+	state StateRecorded
 	out   Outbox
 }
+
+var calls = sync.Pool{New: func() any { return new(call) }}
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
 
@@ -48,6 +56,7 @@ func newTask(f *feed, c *store.Commit, r *route) *task {
 }
 
 func (t *task) free() {
+	t.hangUp()
 	*t = task{}
 	tasks.Put(t)
 }
@@ -65,7 +74,19 @@ func (t *task) step(i int) *subscriber {
 }
 
 // next moves on to the next step.
-func (t *task) next() { t.at, t.fails, t.first = t.at+1, 0, 0 }
+func (t *task) next() {
+	t.hangUp()
+	t.at, t.fails, t.first = t.at+1, 0, 0
+}
+
+// hangUp ends the call of a step.
+func (t *task) hangUp() {
+	if t.call != nil {
+		*t.call = call{}
+		calls.Put(t.call)
+		t.call = nil
+	}
+}
 
 // handle runs a task, or goes on with it.
 func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor.Outcome {
@@ -161,6 +182,9 @@ func (c *consumer) runNow(ctx context.Context, t *task, s *subscriber) error {
 
 // attempt calls the function of the next step with data of its own.
 func (c *consumer) attempt(ctx context.Context, t *task, s *subscriber) error {
+	if t.call == nil {
+		t.call = calls.Get().(*call)
+	}
 	t.out = Outbox{}
 	if s.State != nil {
 		return c.attemptState(ctx, t, s)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/runtime/store"
 )
 
 var errBroken = errors.New("the shelf is broken")
@@ -140,6 +141,47 @@ func TestRetryRunsParkedMessagesInOrderBeforeTheNextLiveOne(t *testing.T) {
 	}
 	if st, err := c.Status(t.Context()); err != nil || st.Parked != 0 || st.Lag != 0 {
 		t.Errorf("status %+v %v, want nothing parked and no lag", st, err)
+	}
+}
+
+// forgetful is a store that does not forget parked messages while stuck is set.
+type forgetful struct {
+	store.Store
+	stuck atomic.Bool
+}
+
+func (f *forgetful) Unpark(ctx context.Context, consumer, function string, at wow.Position) error {
+	if f.stuck.Load() {
+		return errors.New("disk full")
+	}
+	return f.Store.Unpark(ctx, consumer, function, at)
+}
+
+// TestAMessageThatCannotBeRemovedHoldsThoseBehindIt has a retry that works, but
+// is not remembered: the message will come again, so those behind it must wait.
+func TestAMessageThatCannotBeRemovedHoldsThoseBehindIt(t *testing.T) {
+	var got seen
+	var broken atomic.Bool
+	broken.Store(true)
+	p := fragile(&got, &broken, Retry{Max: -1})
+	s := &forgetful{Store: memoryStore(t)}
+	b := started(t, s, only(p))
+	b.append("a", tallyRemoved{1})
+	b.append("a", tallyAdded{1})
+	b.settled(p.Name)
+	broken.Store(false)
+	s.stuck.Store(true)
+	c := Consumer{b.cs.all[0]}
+	if err := c.Retry(t.Context(), tallyTarget("a")); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Fatalf("a retry that cannot be remembered: %v", err)
+	}
+	s.stuck.Store(false)
+	if err := c.Retry(t.Context(), tallyTarget("a")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1 runtime.tallyRemoved", "1 runtime.tallyRemoved", "2 runtime.tallyAdded"}
+	if s := got.of("a"); !slices.Equal(s, want) {
+		t.Errorf("seen %q, want %q", s, want)
 	}
 }
 
