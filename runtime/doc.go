@@ -26,4 +26,27 @@
 // An error says what to do: see the variables of package wow. A refusal is the
 // decision of the aggregate itself, always confirmed against its newest version
 // before it is reported.
+//
+// # What follows from a commit
+//
+// Projections, processors, sagas and snapshot writers are consumers. Each reads
+// the store from its own checkpoint, so a process that dies after an append
+// loses nothing; a command never waits for one. The files follow a commit's
+// road: tail.go, consumer.go, consumer_table.go, consumer_task.go,
+// watermark.go; then park.go, saga.go, wait.go.
+//
+// Each commit reaches each consumer with a function for it at least once, in the
+// order of versions of its aggregate; a serial one, in the order of positions.
+// Functions of one commit run in the order of its events, then those that take
+// the state after it. Within one life of the process, one that has worked is not
+// run again when a later one fails.
+//
+// A function that fails is tried again with growing pauses, then its message is
+// parked: with its bytes, the error and the number of attempts. Later messages of
+// that aggregate are parked behind it, all others go on. [Consumer] lists,
+// retries and skips them while the runtime runs, and tells how far a consumer is.
+//
+// [WaitFor] has a sender wait until consumers have finished its commit. A
+// projection with a [Transaction] keeps its progress beside its rows, and each
+// commit takes effect there exactly once.
 package runtime
