@@ -24,7 +24,7 @@ type flight struct {
 	Command
 	handler *handler
 	sender  context.Context
-	cause   *cause               // of the sender's context, if it is a handler
+	cause   *cause // of the sender's context, if it is a handler
 
 	step   step
 	tries  int           // decisions so far
