@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate reference check lint bench bench-quick model mutants
+.PHONY: help demo test race generate reference check lint bench bench-quick bench-gen fuzz model mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,14 @@ bench: ## measure the executor beside its peers, about 12 minutes: bench/RESULTS
 
 bench-quick: ## prove the peers right and run every benchmark for a moment
 	$(MAKE) -C bench test quick
+
+bench-gen: ## measure the generator: one package, and fifty with 1,100 handlers
+	$(GO) test ./gen -run '^$$' -bench . -benchmem
+
+fuzz: ## feed the generator directives, YAML and whole files, half a minute each
+	$(GO) test ./gen -run '^$$' -fuzz '^FuzzGo$$' -fuzztime 30s
+	$(GO) test ./gen -run '^$$' -fuzz '^FuzzYAML$$' -fuzztime 30s
+	$(GO) test ./gen -run '^$$' -fuzz '^FuzzDirectives$$' -fuzztime 30s
 
 model: ## search the models of the executor's hand-offs, and find the bugs planted in them
 	executor/model/run.sh
