@@ -16,7 +16,8 @@ var mutations = flag.Int("mutations", 150, "how many mutated packages TestMutati
 
 // TestMutations breaks the scenarios' Go in the ways that editing does: a line
 // goes, comes twice, or trades places with another; a word goes or becomes
-// another of the file. Unlike the fuzzer's bytes, most of it still parses.
+// another of the file. Unlike the fuzzer's bytes, most of it still parses. What
+// compiles without the output, and generates without a mistake, compiles with it.
 func TestMutations(t *testing.T) {
 	archives, err := filepath.Glob("testdata/scenarios/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -36,9 +37,19 @@ func TestMutations(t *testing.T) {
 	}
 	const seed = 20261201
 	r := rand.New(rand.NewPCG(seed, seed))
-	for range *mutations {
-		src := files[r.IntN(len(files))]
-		for range 1 + r.IntN(3) {
+	var whole []string // those that generate and compile as they are
+	for _, src := range files {
+		if compiles(t, src) {
+			whole = append(whole, src)
+		}
+	}
+	compiled := 0
+	for i := range *mutations {
+		src, most := files[r.IntN(len(files))], 3
+		if i%2 == 0 {
+			src, most = whole[r.IntN(len(whole))], 1
+		}
+		for range 1 + r.IntN(most) {
 			if r.IntN(2) == 0 {
 				src = mutateLine(r, src)
 			} else {
@@ -52,7 +63,13 @@ func TestMutations(t *testing.T) {
 				}
 			}()
 			generate(t, []byte(src), nil)
+			if compiles(t, src) {
+				compiled++
+			}
 		})
+	}
+	if compiled < *mutations/20 {
+		t.Errorf("%d of %d packages were compiled: the mutations break too much to tell anything", compiled, *mutations)
 	}
 }
 
