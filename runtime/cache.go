@@ -107,7 +107,7 @@ func (c *cache) put(e *cached) {
 		if s.states[e.hash] == e {
 			s.bytes += int64(size - e.size)
 			e.size = size
-			s.trim()
+			s.trim(e)
 		}
 		return
 	}
@@ -118,11 +118,11 @@ func (c *cache) put(e *cached) {
 	if old := s.states[e.hash]; old != nil {
 		s.remove(old)
 	}
-	e.listed, e.size, e.used, e.hot = true, size, c.now.Load(), true
+	e.listed, e.size, e.used = true, size, c.now.Load()
 	s.states[e.hash] = e
 	s.bytes += int64(size)
 	s.list.push(e)
-	s.trim()
+	s.trim(e)
 }
 
 // drop forgets a state that is not to be trusted any more. nil is fine.
@@ -138,9 +138,10 @@ func (c *cache) drop(e *cached) {
 	}
 }
 
-// sweep forgets what was not used since the sweep before the last one.
+// sweep forgets what was not used since two sweeps before the last one, which
+// is the idle time or up to a half more.
 func (c *cache) sweep() {
-	before := c.now.Add(1) - 1
+	before := c.now.Add(1) - 2
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
@@ -165,11 +166,11 @@ func (c *cache) len() (n int) {
 }
 
 // trim forgets states until the bounds hold: from the end of the list, where
-// those that were used go back to the front, cold.
-func (s *shard) trim() {
+// those that were used go back to the front, cold. The newest is the last to go.
+func (s *shard) trim(newest *cached) {
 	for len(s.states) > 0 && (len(s.states) > s.entries || s.bytes > s.limit) {
 		e := s.list.prev
-		if !e.hot {
+		if !e.hot && (e != newest || len(s.states) == 1) {
 			s.remove(e)
 			continue
 		}
