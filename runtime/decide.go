@@ -112,7 +112,7 @@ func (l *lane) conclude(f *flight, err error) (out executor.Outcome, over bool) 
 
 // technical reports whether a handler's error tells about its surroundings and
 // is no decision: it stopped because its context ended, or a command that it
-// sent came to no answer. It is never stored as the request's outcome.
+// sent was malformed or came to no answer. It is never stored as the request's outcome.
 //
 // A refusal is a decision whatever its code is: domains have orders that are
 // "canceled", too.
@@ -124,7 +124,7 @@ func technical(err error) bool {
 		return false
 	}
 	switch wow.Code(err) {
-	case "canceled", "deadline_exceeded", "unknown_type", "conflict", "unknown_outcome", "overloaded", "stopping":
+	case "canceled", "deadline_exceeded", "unknown_type", "conflict", "unknown_outcome", "overloaded", "stopping", "invalid":
 		return true
 	}
 	return false

@@ -316,6 +316,7 @@ func TestSendingToOneselfFromInsideIsAnErrorAtOnce(t *testing.T) {
 	_, err := do(t, g, "a", send("a", nil))
 	require.ErrorIs(t, err, executor.ErrOwnKey)
 	require.ErrorIs(t, err, wow.ErrInvalid)
+	require.False(t, errors.As(err, new(*wow.Refusal)), "a programmer's mistake is no decision: %v", err)
 	_, err = do(t, g, "a", send("b", send("c", send("a", nil))))
 	require.ErrorIs(t, err, executor.ErrOwnKey)
 	_, err = do(t, g, "a", send("b", send("c", func(_ context.Context, _ *Account, _ *Command, out *Decision) error {
