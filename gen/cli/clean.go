@@ -3,7 +3,9 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/wowgen/wow/gen/output"
 	"github.com/wowgen/wow/gen/source"
@@ -27,6 +29,15 @@ func clean(env Env, patterns []string, dry bool) int {
 	}
 	var changes []*output.Change
 	for _, in := range inputs {
+		entries, err := os.ReadDir(in.Dir)
+		if err != nil {
+			return fail(env, err)
+		}
+		for _, entry := range entries {
+			if !entry.IsDir() && strings.HasPrefix(entry.Name(), output.TempPrefix) {
+				changes = append(changes, &output.Change{Path: filepath.Join(in.Dir, entry.Name())})
+			}
+		}
 		for _, name := range []string{source.GenName, source.TypesName} {
 			path := filepath.Join(in.Dir, name)
 			old, err := output.Read(path)

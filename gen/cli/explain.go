@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wowgen/wow/gen/diag"
+	"github.com/wowgen/wow/gen/emit"
 	"github.com/wowgen/wow/gen/plan"
 	"github.com/wowgen/wow/schema"
 )
@@ -167,8 +168,11 @@ func (e *explainer) command(u *plan.Unit, c *schema.Command) {
 				if d.On != nil {
 					recv = d.On.Type
 				}
-				if d.Blocking {
+				switch {
+				case d.Blocking:
 					method = "offload" + schema.Export(c.Type)
+				case len(a.Decides) > emit.MaxCases:
+					method = "decide" + schema.Export(c.Type)
 				}
 				e.line("decided by", "%s.%s (%s)%s", recv, d.Method, e.pos(d.Pos), options(&d.Call))
 				e.line("", "%s", d.Why)

@@ -258,16 +258,16 @@ func (e *emitter) dispatcher(a *schema.Aggregate) {
 	}
 }
 
-// maxCases is how many handlers a dispatcher calls from its switch itself.
+// MaxCases is how many handlers a dispatcher calls from its switch itself.
 // Beyond it each has a method of its own, because the compiler's time grows
 // with the square of a function's size: with 500 commands in one switch it is
 // most of a package's compile time.
-const maxCases = 40
+const MaxCases = 40
 
 // ownMethod tells whether a handler that does not block is called from a
 // method of its own.
 func (e *emitter) ownMethod(a *schema.Aggregate, d *schema.Decide) bool {
-	return !d.Blocking && len(a.Decides) > maxCases
+	return !d.Blocking && len(a.Decides) > MaxCases
 }
 
 // decideMethod writes the method that one case of a large switch calls.

@@ -58,6 +58,10 @@ func Same(a, b []byte) bool {
 	return bytes.Equal(bytes.ReplaceAll(a, []byte("\r\n"), []byte("\n")), b)
 }
 
+// TempPrefix begins the names of our temporary files. One is left behind when
+// a run is killed; nothing reads it, and wowgen clean removes it.
+const TempPrefix = ".wowgen-"
+
 // maxWriters bounds the files that are written at once.
 const maxWriters = 8
 
@@ -114,7 +118,7 @@ func writeBeside(c *Change) (string, error) {
 			mode = info.Mode().Perm()
 		}
 	}
-	f, err := os.CreateTemp(filepath.Dir(c.Path), ".wowgen-*")
+	f, err := os.CreateTemp(filepath.Dir(c.Path), TempPrefix+"*")
 	if err != nil {
 		return "", err
 	}
