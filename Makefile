@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate reference check lint bench bench-quick bench-gen fuzz model mutants
+.PHONY: help demo test race generate reference check lint bench bench-quick bench-gen fuzz sim model mutants
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ fuzz: ## feed the generator directives, YAML and whole files, half a minute each
 	$(GO) test ./gen -run '^$$' -fuzz '^FuzzGo$$' -fuzztime 30s
 	$(GO) test ./gen -run '^$$' -fuzz '^FuzzYAML$$' -fuzztime 30s
 	$(GO) test ./gen -run '^$$' -fuzz '^FuzzDirectives$$' -fuzztime 30s
+
+sim: ## explore 100,000 orders of the executor's steps; -seed N replays one
+	$(GO) test -tags wowsched -timeout 5m -run TestSchedule ./executor -schedules 100000
 
 model: ## search the models of the executor's hand-offs, and find the bugs planted in them
 	executor/model/run.sh

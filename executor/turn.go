@@ -225,12 +225,11 @@ func (c *carrier) finish() {
 		b.first, b.stamp = l.links[c.last], c.s.e.tick.Load()
 	}
 	c.i, c.k = 0, c.k-n
-	s := c.s
-	s.clock.messages += int(n)
+	c.s.clock.messages += int(n)
 	if !l.plain {
 		l.body.clear(first, n)
 	}
-	s.complete(b.port, chain{box: b.index, n: n, first: first, last: c.last})
+	c.s.complete(b.port, chain{box: b.index, n: n, first: first, last: c.last})
 }
 
 // dropRest leaves the rest of a turn to Close's report.
