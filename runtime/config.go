@@ -21,6 +21,11 @@ type Config struct {
 	// and the pool for handlers that block.
 	Dispatch executor.Config
 
+	// Pools sizes the pools that blocking handlers name (//wow:blocking
+	// pool=db): the most handlers that run there at a time, 1 to 65,536. One
+	// that is not here has Dispatch.OffloadWorkers's default, 10 a core.
+	Pools map[string]int
+
 	// PerAggregate bounds the unfinished commands of one aggregate, so that a
 	// hot or stuck one does not fill the window of its context. Default a
 	// quarter of the window, at least 1. A sender beyond it waits.

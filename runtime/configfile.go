@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -68,6 +69,27 @@ func settings() []setting {
 	}
 }
 
+// poolName returns the pool that a setting sizes: "pools.db", or POOLS_DB in the
+// environment.
+func poolName(setting string) (string, bool) {
+	if name, ok := strings.CutPrefix(setting, "pools."); ok {
+		return name, true
+	}
+	return strings.CutPrefix(setting, "pools_")
+}
+
+func (c *Config) setPool(name, v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		return wanted(err, "a whole number")
+	}
+	if c.Pools == nil {
+		c.Pools = map[string]int{}
+	}
+	c.Pools[name] = n
+	return nil
+}
+
 // wanted says what a value should have been.
 func wanted(err error, what string) error {
 	if err != nil {
@@ -85,6 +107,7 @@ func wanted(err error, what string) error {
 //	wow:
 //	  dispatch: {workers: 8, max-in-flight: 512}   # WOW_DISPATCH_WORKERS=8
 //	  shutdown-timeout: 10s
+//	  pools: {db: 16}                              # WOW_POOLS_DB=16
 //
 // environ is in the form of os.Environ.
 func (c *Config) Configure(document io.Reader, environ []string) error {
@@ -94,7 +117,14 @@ func (c *Config) Configure(document io.Reader, environ []string) error {
 	}
 	next := *c
 	var faults []error
+	next.Pools = maps.Clone(c.Pools)
 	apply := func(where, name, value string) {
+		if pool, ok := poolName(name); ok {
+			if err := next.setPool(pool, value); err != nil {
+				faults = append(faults, fmt.Errorf("%s = %q: %w", where, value, err))
+			}
+			return
+		}
 		s, ok := byName[name]
 		if !ok {
 			faults = append(faults, fmt.Errorf("%s: unknown setting%s", where, nearest(name, byName)))

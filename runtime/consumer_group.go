@@ -24,6 +24,7 @@ const wishRoom = 64
 type consumerEnv struct {
 	store    store.Store
 	executor *executor.Executor
+	pools    pools // that blocking functions name
 	out      *slog.Logger
 	send     func(ctx context.Context, cmd wow.Sendable, request string) error // for sagas
 	handover *handover                                                         // of what this process decided; nil for none
@@ -68,6 +69,7 @@ func (cs *consumers) prepare(ctx context.Context) error {
 	cs.env = &consumerEnv{
 		store:    cs.r.store,
 		executor: cs.r.executor,
+		pools:    cs.r.pools,
 		out:      cs.r.log,
 		send: func(ctx context.Context, cmd wow.Sendable, request string) error {
 			_, err := cs.r.Gateway().Send(ctx, cmd, WithRequest(request))

@@ -120,7 +120,7 @@ func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor
 		case free:
 			err := guarded(t.commit.Target, func() error { return c.attempt(ctx, t, s) })
 			if err == nil && t.out.work.run != nil {
-				return executor.Offload(func(ctx context.Context) executor.Outcome { return c.blocking(ctx, t, s) })
+				return c.env.pools.offload(ctx, t.out.work.pool, func(ctx context.Context) executor.Outcome { return c.blocking(ctx, t, s) })
 			}
 			if err == nil {
 				err = c.deliver(ctx, t, s)

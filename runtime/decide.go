@@ -54,7 +54,7 @@ func (l *lane) decide(ctx context.Context, f *flight) executor.Outcome {
 		return f.handler.agg.Decide(ctx, f.cached.state, &f.Command, &f.out)
 	})
 	if work := f.out.work.run; err == nil && work != nil {
-		return executor.Offload(func(ctx context.Context) executor.Outcome {
+		return l.r.pools.offload(ctx, f.out.work.pool, func(ctx context.Context) executor.Outcome {
 			t := &turn{Context: ctx, sender: f.sender, cause: t.cause}
 			if out, over := l.conclude(f, l.ask(t, f, work)); over {
 				return out

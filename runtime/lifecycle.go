@@ -157,7 +157,7 @@ func (r *Runtime) start(ctx context.Context) error {
 		cfg.Dispatch.OnStall = r.stalled
 	}
 	r.executor, err = executor.New(cfg.Dispatch)
-	faults = append(faults, err, r.types.build(r))
+	faults = append(faults, err, r.types.build(r), r.pools.open(cfg.Pools, r.namedPools()))
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
@@ -238,6 +238,7 @@ func (r *Runtime) shut(ctx context.Context) error {
 	for _, p := range slices.Backward(l.parts[:l.prepared]) {
 		errs = append(errs, p.stop(ctx))
 	}
+	errs = append(errs, r.pools.close(ctx))
 	if r.executor != nil {
 		errs = append(errs, r.executor.Close(ctx))
 	}

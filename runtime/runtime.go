@@ -25,6 +25,7 @@ type Runtime struct {
 	// Set by Start, read only after it.
 	types    types
 	executor *executor.Executor
+	pools    pools
 	commands commands
 	flights  flightPool
 
