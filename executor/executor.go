@@ -37,6 +37,7 @@ type Executor struct {
 	spinning atomic.Bool   // a slot looks for work instead of parking
 
 	stalls     atomic.Uint64
+	looked     atomic.Int64 // when stacks were looked at last, by nanotime; 0: never
 	donePanics atomic.Uint64
 }
 

@@ -103,12 +103,22 @@ func (s *slot) rescue(ep uint64) bool {
 // on a busy machine anything may take a millisecond now and then.
 const reportAfter = 10
 
+// lookEvery is the least time between two looks at the stacks of all
+// goroutines, which stop the program. On a machine without CPU to spare many
+// handlers seem to stall, and looking at each would make it worse.
+const lookEvery = int64(time.Second)
+
 // stalled counts a stall and reports the first of each lane, if it lasts. The
 // caller owns the slot that was taken from c.
 func (e *Executor) stalled(l *lane, key any, c *carrier) {
 	e.stalls.Add(1)
 	l.stalls.Add(1)
 	if e.cfg.OnStall == nil || !l.reported.CompareAndSwap(false, true) {
+		return
+	}
+	now, last := nanotime(), e.looked.Load()
+	if last != 0 && now-last < lookEvery || !e.looked.CompareAndSwap(last, now) {
+		l.reported.Store(false) // another one is looked at: this lane's turn comes
 		return
 	}
 	e.carriers.Go(func() {
