@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // TestEveryCreditComesBack: whatever turns and chains the messages were finished
@@ -74,14 +76,15 @@ func TestPortThatIsNoLongerWatchedIsNotForgotten(t *testing.T) {
 // while it gives its worker away.
 func TestWorkForAVacantSlotIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		waits, came, finished := make(chan struct{}), make(chan struct{}), make(chan struct{}, 2)
+		var waits atomic.Bool
+		came, finished := make(chan struct{}), make(chan struct{}, 2)
 		l := open(t, Config{Workers: 1, Spin: -1}, LaneConfig[int, int]{Done: func(int, int, error) { finished <- struct{}{} }},
 			func(ctx context.Context, key, _ int) Outcome {
 				if key == 1 {
 					came <- struct{}{}
 					return Done(nil)
 				}
-				waits <- struct{}{}
+				waits.Store(true)
 				_, err := Await(ctx, func(context.Context) (struct{}, error) { return <-came, nil })
 				return Done(err)
 			})
@@ -89,7 +92,13 @@ func TestWorkForAVacantSlotIsNotForgotten(t *testing.T) {
 			if err := l.Submit(t.Context(), 0, 0); err != nil {
 				t.Fatal(err)
 			}
-			<-waits
+			for i := 0; !waits.Load(); i++ { // a channel would start us when it is too late
+				if i%1000 == 999 {
+					runtime.Gosched()
+				}
+			}
+			waits.Store(false)
+			pause(rand.IntN(1000))
 			if err := l.Submit(t.Context(), 1, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -99,30 +108,98 @@ func TestWorkForAVacantSlotIsNotForgotten(t *testing.T) {
 	})
 }
 
-// TestMonitorThatLeavesIsReplaced: a handler begins to block at the tick at
-// which the monitor finds nothing to watch.
-func TestMonitorThatLeavesIsReplaced(t *testing.T) {
+// TestSendersOfSeveralLanesGetTheirCredits: a slot that turns to another lane
+// tells the senders of the one before.
+func TestSendersOfSeveralLanesGetTheirCredits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		release, finished := make(chan struct{}), make(chan struct{}, 2)
-		l := open(t, Config{Workers: 1, Spin: -1, StallAfter: time.Millisecond},
-			LaneConfig[int, int]{Done: func(int, int, error) { finished <- struct{}{} }},
-			func(_ context.Context, key, _ int) Outcome {
-				if key == 0 {
-					<-release // without a word
-				} else {
-					release <- struct{}{}
+		e, err := New(Config{Workers: 1, Spin: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close(context.Background())
+		var senders sync.WaitGroup
+		for range 3 {
+			l, err := Open(e, LaneConfig[int, int]{MaxInFlight: 1}, func(context.Context, int, int) Outcome { return Done(nil) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			senders.Go(func() {
+				for i := range 20_000 {
+					if err := l.Submit(t.Context(), i, 0); err != nil {
+						t.Error(err)
+						return
+					}
 				}
+			})
+		}
+		senders.Wait()
+	})
+}
+
+// TestCreditOfASenderThatWaitsIsSetAside: a newcomer may overtake a sender that
+// waits, but not with the last credit.
+func TestCreditOfASenderThatWaitsIsSetAside(t *testing.T) {
+	hold := make(chan struct{})
+	l := open(t, Config{Workers: 1}, LaneConfig[int, int]{MaxInFlight: 3},
+		func(context.Context, int, int) Outcome { <-hold; return Done(nil) })
+	defer close(hold)
+	if err := l.TrySubmit(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	l.lock()
+	l.reserved++ // as a sender does that waits
+	l.unlock()
+	if err := l.TrySubmit(1, 0); err != nil {
+		t.Errorf("with two credits and one set aside: %v", err)
+	}
+	if err := l.TrySubmit(2, 0); !errors.Is(err, ErrFull) {
+		t.Errorf("with one credit, which is set aside: %v, want %v", err, ErrFull)
+	}
+	l.lock()
+	l.reserved--
+	l.unlock()
+	if err := l.TrySubmit(2, 0); err != nil {
+		t.Errorf("when nobody waits any more: %v", err)
+	}
+}
+
+// TestOverflowKeepsTheOrder: messages beyond a key's bound come after those
+// before it, in their order, whatever of the window other keys have.
+func TestOverflowKeepsTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := map[int]int{}
+		hold := make(chan struct{})
+		l := open(t, Config{Workers: 1}, LaneConfig[int, int]{MaxInFlight: 6, PerKey: 2, Overflow: 30},
+			func(_ context.Context, key, n int) Outcome {
+				<-hold
+				if n != next[key] {
+					t.Errorf("key %d: message %d, want %d", key, n, next[key])
+				}
+				next[key]++
 				return Done(nil)
 			})
-		for range 20_000 {
-			time.Sleep(time.Millisecond)
-			for key := range 2 {
-				if err := l.Submit(t.Context(), key, 0); err != nil {
-					t.Fatal(err)
+		sent := map[int]int{}
+		for range 200 {
+			for range 1 + rand.IntN(12) {
+				key := rand.IntN(4)
+				if l.TrySubmit(key, sent[key]) == nil {
+					sent[key]++
 				}
 			}
-			<-finished
-			<-finished
+			for range rand.IntN(12) {
+				select {
+				case hold <- struct{}{}:
+					synctest.Wait()
+				default:
+				}
+			}
+		}
+		close(hold)
+		synctest.Wait()
+		for key, n := range sent {
+			if next[key] != n {
+				t.Errorf("key %d: %d messages handled, want %d", key, next[key], n)
+			}
 		}
 	})
 }

@@ -54,6 +54,7 @@ func (e *Executor) monitor() {
 			s.rescue(ep)
 		}
 		if e.idle() {
+			yield("monitor.idle")
 			e.watching.Store(0)
 			yield("monitor.asleep")
 			if e.idle() || !e.watching.CompareAndSwap(0, 1) {
