@@ -203,3 +203,41 @@ func TestOverflowKeepsTheOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestCreditsGoRoundBesideMessagesThatStay: most of the window waits for something
+// that does not come; senders share what is left of it.
+func TestCreditsGoRoundBesideMessagesThatStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window, stay = 8, 7
+		later := make(chan Completion, stay)
+		l := open(t, Config{Workers: 1, Spin: -1}, LaneConfig[int, bool]{MaxInFlight: window},
+			func(ctx context.Context, _ int, stays bool) Outcome {
+				if !stays {
+					return Done(nil)
+				}
+				o, c := Later(ctx)
+				later <- c
+				return o
+			})
+		for key := range stay {
+			if err := l.Submit(t.Context(), key, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var senders sync.WaitGroup
+		for s := range 4 {
+			senders.Go(func() {
+				for i := range 10_000 {
+					if err := l.Submit(t.Context(), window+s+4*i, false); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		senders.Wait()
+		for range stay {
+			(<-later).Complete(Done(nil))
+		}
+	})
+}

@@ -1,26 +1,34 @@
 /* Senders that wait for a credit against completions that bring some. While
  * there is credit nobody may wait for ever, also when waiters leave with their
- * context.
+ * context, and although a slot tells only when there are many credits or when
+ * it has run dry.
  *
- * Models lane.room, lane.await, lane.park, lane.passOn, lane.token (window.go),
- * lane.takeBack (table.go) and slot.flush, lane.attend, for a lane without a
- * bound per key.
+ * Models lane.room, lane.await, lane.park, lane.passOn, lane.want, lane.token,
+ * lane.attend (window.go), lane.takeBack (table.go) and slot.complete,
+ * slot.flush (slot.go), for a lane without a bound per key, on one slot.
  *
- *	sender: sets flagWant, takes back, parks
- *	slot:   stores finished, looks at flagWant, clears it, puts the token
+ *	sender: sets asked, until and flagWant, takes back, parks
+ *	slot:   stores finished, looks at flagWant: tells if finished >= until, or
+ *	        if it is dry and finished > asked
  *
  * BUG_LOOK_FIRST the sender takes back before it sets the flag
  * BUG_FLAG_FIRST the slot looks at the flag before it publishes
  * BUG_NO_PASS    who stops waiting does not look whether somebody else waits
  * BUG_EAT_TOKEN  who leaves with its context keeps the token it has got
+ * BUG_ASIDE      who took back a credit that is set aside for another does not
+ *                tell (was found here first)
+ * BUG_NOT_DRY    a slot that runs dry tells nobody of a few credits
  */
-#define WINDOW   2
+#define STUCK    3		/* messages that wait for something that never comes */
+#define WINDOW   (STUCK + 1)
 #define SENDERS  3		/* of which one is patient */
-#define MESSAGES 2		/* of the patient one; the others have one each */
+#define MESSAGES 1
 
-byte avail = WINDOW;		/* sender.avail */
-byte sent;			/* published to the slot */
+byte avail = WINDOW - STUCK;		/* sender.avail */
+byte sent = STUCK;			/* published to the slot */
+byte ended;			/* finished, not all of it published */
 byte finished, taken;		/* port.finished, port.taken */
+byte asked, until;		/* port.asked, port.until */
 bool want;			/* flagWant */
 byte waiters;
 bool mu;			/* lane.mu */
@@ -40,6 +48,19 @@ inline token()
 	}
 }
 
+inline ask()
+{
+	d_step {
+		asked = taken;
+		until = taken + (sent - taken) / 2;	/* half of what is out */
+		if
+		:: until == taken -> until++
+		:: else
+		fi
+	}
+	want = true
+}
+
 /* room: takes back only when there is not enough */
 inline room(keep, ok)
 {
@@ -55,7 +76,7 @@ inline passOn(ready)
 	if
 	:: waiters > 0 ->
 		if
-		:: avail <= ready -> want = true; takeBack()
+		:: avail <= ready -> ask(); takeBack()
 		:: else
 		fi;
 		if
@@ -71,7 +92,7 @@ proctype sender(bit patient)
 	byte n, keep;
 	bit ok, err, got;
 	do
-	:: n == (patient -> MESSAGES : 1) -> break
+	:: n == MESSAGES -> break
 	:: else ->
 		n++;
 		err = 0;
@@ -91,14 +112,20 @@ again:
 		waiters++;
 #ifdef BUG_LOOK_FIRST
 		room(waiters - 1, ok);
-		want = true;
+		ask();
 #else
-		want = true;
+		ask();
 		room(waiters - 1, ok);
 #endif
 		got = 0;
 		if
 		:: !ok ->
+#ifndef BUG_ASIDE
+			if
+			:: avail > 0 && waiters > 1 -> token()
+			:: else
+			fi;
+#endif
 			d_step { mu = false; sleeping++ }
 			if
 			:: wake?1 -> got = 1
@@ -142,12 +169,28 @@ out:
 	gone++
 }
 
-/* one completion, or all that there are: slot.flush publishes batches */
-inline publish()
+/* slot.flush and lane.attend */
+inline flush(dry)
 {
+#ifdef BUG_FLAG_FIRST
+	saw = want;
+	finished = ended;
+#else
+	finished = ended;
+	saw = want;
+#endif
 	if
-	:: finished++
-	:: finished = sent
+#ifdef BUG_NOT_DRY
+	:: saw && ended >= until ->
+#else
+	:: saw && (ended >= until || (dry && ended > asked)) ->
+#endif
+		d_step { saw = want; want = false }
+		if
+		:: saw -> token()
+		:: else
+		fi
+	:: else
 	fi
 }
 
@@ -155,21 +198,14 @@ active proctype slot()
 {
 	bit saw;
 	do
-	:: sent > finished ->
-#ifdef BUG_FLAG_FIRST
-		saw = want;
-		publish();
-#else
-		publish();
-		saw = want;
-#endif
+	:: sent - STUCK > ended ->
+		ended++;
 		if
-		:: saw ->
-			d_step { saw = want; want = false }
-			if
-			:: saw -> token()
-			:: else
-			fi
+		:: flush(0)		/* enough of them for a batch */
+		:: skip
+		fi;
+		if
+		:: sent - STUCK == ended -> flush(1)	/* idle: dry */
 		:: else
 		fi
 	od
@@ -182,5 +218,5 @@ init {
 		for (i : 2 .. SENDERS) { run sender(1) }
 	}
 	timeout;
-	assert(gone == SENDERS && finished == sent)
+	assert(gone == SENDERS && finished == sent - STUCK)
 }
