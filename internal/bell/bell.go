@@ -66,3 +66,31 @@ func (b *Bell) listen() <-chan struct{} {
 	}
 	return b.rung
 }
+
+// WaitAsking is Wait for what can also happen without a ring: whoever waits
+// and holds the token of asking asks from time to time. ask pauses, but not
+// once rung is closed, then looks and rings if there is news.
+func (b *Bell) WaitAsking(ctx context.Context, ready func() (bool, error), asking chan struct{}, ask func(rung <-chan struct{}) error) error {
+	if ok, err := ready(); ok || err != nil {
+		return err
+	}
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	for {
+		rung := b.listen()
+		if ok, err := ready(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-asking:
+			err := ask(rung)
+			asking <- struct{}{}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -82,7 +83,7 @@ var concurrencyTests = []test{
 								}
 							}
 						case store.Failed: // its chain ended; the conflict before it told the head
-							if r.Err != store.ErrChain {
+							if !errors.Is(r.Err, store.ErrChain) {
 								f.Errorf("append: %v", r.Err)
 								return
 							}
@@ -184,7 +185,7 @@ var concurrencyTests = []test{
 			wg.Go(func() {
 				for seq := range int64(f.scaled(50)) {
 					err := f.SaveCheckpoint(f.ctx(), store.Checkpoint{Consumer: "c", Epoch: epoch, Position: at(min(seq, 50))})
-					if err != nil && err != store.ErrEpoch {
+					if err != nil && !errors.Is(err, store.ErrEpoch) {
 						f.Errorf("save: %v", err)
 						return
 					}

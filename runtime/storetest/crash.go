@@ -43,7 +43,7 @@ func Crash(t *testing.T, cycles int, child func(ctx context.Context) *exec.Cmd, 
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	w := &witness{acked: map[string]ack{}}
 	for cycle := range cycles {
-		w.live(t, child(t.Context()), time.Duration(rnd.IntN(120))*time.Millisecond)
+		w.live(t, child(t.Context()), time.Duration(rnd.IntN(200))*time.Millisecond)
 		if t.Failed() {
 			t.Fatalf("cycle %d of %d, seed %d", cycle+1, cycles, seed)
 		}

@@ -193,8 +193,12 @@ func (f *fixture) log(shard int32) []*store.Commit {
 
 func readAll(t testing.TB, ctx context.Context, s store.Store, shard int32) []*store.Commit {
 	t.Helper()
+	return readFrom(t, ctx, s, wow.Position{Shard: shard})
+}
+
+func readFrom(t testing.TB, ctx context.Context, s store.Store, at wow.Position) []*store.Commit {
+	t.Helper()
 	var all []*store.Commit
-	at := wow.Position{Shard: shard}
 	for {
 		cs, err := s.Read(ctx, at, 700)
 		if err != nil {
