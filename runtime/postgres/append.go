@@ -24,10 +24,10 @@ func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Res
 	}
 	b := &batch{entries: entries, results: results, open: make([]int, 0, len(entries))}
 	for i, c := range entries {
-		if b.ended(c.Target) {
+		if b.ended(i) {
 			results[i].Err = store.ErrChain
 		} else if results[i].Err = store.Check(c); results[i].Err != nil {
-			b.broken = append(b.broken, c.Target)
+			b.broken = append(b.broken, i)
 		} else {
 			b.open = append(b.open, i)
 		}
@@ -59,13 +59,14 @@ func (s *Store) Append(ctx context.Context, entries []*store.Commit) []store.Res
 type batch struct {
 	entries []*store.Commit
 	results []store.Result
-	open    []int        // entries without an answer yet
-	broken  []wow.Target // chains that ended
+	open    []int // entries without an answer yet
+	broken  []int // entries that ended the chain of their aggregate
 }
 
-func (b *batch) ended(t wow.Target) bool {
-	for i := range b.broken {
-		if b.broken[i] == t {
+// ended reports whether an entry stands behind one that ended its chain.
+func (b *batch) ended(i int) bool {
+	for _, at := range b.broken {
+		if at < i && b.entries[at].Target == b.entries[i].Target {
 			return true
 		}
 	}
@@ -174,7 +175,7 @@ func (s *Store) classify(ctx context.Context, b *batch, n int) error {
 	open := make([]int, 0, len(b.open))
 	for k, i := range b.open[:n] {
 		c, r, f := b.entries[i], &b.results[i], &found[k]
-		if b.ended(c.Target) {
+		if b.ended(i) {
 			r.Err = store.ErrChain
 			continue
 		}
@@ -188,19 +189,19 @@ func (s *Store) classify(ctx context.Context, b *batch, n int) error {
 		}
 		if first := f.first(c.Request); first != nil {
 			r.Status, r.Head, r.First = store.Repeated, next[c.Target]-1, first
-			b.broken = append(b.broken, c.Target)
+			b.broken = append(b.broken, i)
 			continue
 		}
 		if c.Version != next[c.Target] {
 			r.Status, r.Head = store.Conflict, next[c.Target]-1
-			b.broken = append(b.broken, c.Target)
+			b.broken = append(b.broken, i)
 			continue
 		}
 		next[c.Target]++
 		open = append(open, i)
 	}
 	for _, i := range b.open[n:] {
-		if b.ended(b.entries[i].Target) {
+		if b.ended(i) {
 			b.results[i].Err = store.ErrChain
 			continue
 		}
