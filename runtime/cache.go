@@ -155,16 +155,6 @@ func (c *cache) sweep() {
 	}
 }
 
-// len counts the states.
-func (c *cache) len() (n int) {
-	for i := range c.shards {
-		c.shards[i].mu.Lock()
-		n += len(c.shards[i].states)
-		c.shards[i].mu.Unlock()
-	}
-	return n
-}
-
 // trim forgets states until the bounds hold: from the end of the list, where
 // those that were used go back to the front, cold. The newest is the last to go.
 func (s *shard) trim(newest *cached) {
