@@ -87,7 +87,7 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 		if !l.room(hash, l.reserved-credit) {
 			// What was taken back here, and is set aside for others that wait,
 			// no slot will tell them: it is not news any more.
-			if l.avail > 0 && l.reserved > credit {
+			if l.perKey == 0 && l.avail > 0 && l.reserved > credit {
 				l.token()
 			}
 			token, err = l.park(ctx, hash)
