@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate reference check lint bench bench-quick bench-gen fuzz sim model mutants
+.PHONY: help demo test race generate reference check lint bench bench-quick bench-gen fuzz sim model mutants crash
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,3 +59,6 @@ model: ## search the models of the executor's hand-offs, and find the bugs plant
 
 mutants: ## plant bugs in the executor, one at a time, and show that its tests catch them
 	$(GO) run ./internal/mutants
+
+crash: ## kill a writing process 100 times per store, and the PostgreSQL server (needs WOW_POSTGRES)
+	WOW_CRASH_CYCLES=100 $(GO) test -timeout 5m -count=1 -run Killed -v ./runtime/sqlite ./runtime/postgres
