@@ -13,7 +13,7 @@ import (
 // projection attached.
 type ours struct {
 	r      *wowrt.Runtime
-	client bank.AccountClient
+	client *bank.AccountClient
 	totals *bank.Totals
 	ids    [accounts]string
 }

@@ -14,8 +14,8 @@ import (
 // app is the shop, put together and running.
 type app struct {
 	runtime  *wowrt.Runtime
-	carts    domain.CartClient
-	orders   domain.OrderClient
+	carts    *domain.CartClient
+	orders   *domain.OrderClient
 	receipts *domain.Receipts
 	desk     *domain.Desk
 	cartView *domain.CartView

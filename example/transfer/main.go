@@ -58,7 +58,7 @@ Example:
 // bank is the app, put together and running.
 type bank struct {
 	runtime  *wowrt.Runtime
-	accounts domain.AccountClient
+	accounts *domain.AccountClient
 	ledger   *domain.Ledger
 }
 

@@ -140,10 +140,10 @@ type AccountClient struct{ gateway *wowrt.Gateway }
 
 // NewAccountClient sends through g; the aggregates may live in another
 // process.
-func NewAccountClient(g *wowrt.Gateway) AccountClient { return AccountClient{g} }
+func NewAccountClient(g *wowrt.Gateway) *AccountClient { return &AccountClient{g} }
 
 // Load returns the state and the version of one account.
-func (c AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Account, int64, error) {
+func (c *AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Account, int64, error) {
 	state, version, err := c.gateway.Load(ctx, accountTarget(id), &accountState, opts...)
 	if err != nil {
 		return nil, 0, err
@@ -152,7 +152,7 @@ func (c AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOp
 }
 
 // Deposit sends cmd and waits until it is processed.
-func (c AccountClient) Deposit(ctx context.Context, cmd Deposit, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *AccountClient) Deposit(ctx context.Context, cmd Deposit, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
@@ -187,4 +187,4 @@ func RegisterTotals(r *wowrt.Runtime, totals *Totals) {
 	r.AddProjection(totalsMailbox(&totalsDispatcher{totals: totals}))
 }
 
-// wowgen:sum ae6785f1ed7708e8
+// wowgen:sum 012667c949030942

@@ -263,10 +263,10 @@ func RegisterCart(r *wowrt.Runtime, cartHandlers *CartHandlers) {
 type CartClient struct{ gateway *wowrt.Gateway }
 
 // NewCartClient sends through g; the aggregates may live in another process.
-func NewCartClient(g *wowrt.Gateway) CartClient { return CartClient{g} }
+func NewCartClient(g *wowrt.Gateway) *CartClient { return &CartClient{g} }
 
 // Load returns the state and the version of one cart.
-func (c CartClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Cart, int64, error) {
+func (c *CartClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Cart, int64, error) {
 	state, version, err := c.gateway.Load(ctx, cartTarget(id), &cartState, opts...)
 	if err != nil {
 		return nil, 0, err
@@ -275,17 +275,17 @@ func (c CartClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOptio
 }
 
 // AddItem sends cmd and waits until it is processed.
-func (c CartClient) AddItem(ctx context.Context, cmd AddItem, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *CartClient) AddItem(ctx context.Context, cmd AddItem, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // ClearCart sends cmd and waits until it is processed.
-func (c CartClient) ClearCart(ctx context.Context, cmd ClearCart, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *CartClient) ClearCart(ctx context.Context, cmd ClearCart, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // RemoveItem sends cmd and waits until it is processed.
-func (c CartClient) RemoveItem(ctx context.Context, cmd RemoveItem, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *CartClient) RemoveItem(ctx context.Context, cmd RemoveItem, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
@@ -526,10 +526,10 @@ func RegisterOrder(r *wowrt.Runtime) {
 type OrderClient struct{ gateway *wowrt.Gateway }
 
 // NewOrderClient sends through g; the aggregates may live in another process.
-func NewOrderClient(g *wowrt.Gateway) OrderClient { return OrderClient{g} }
+func NewOrderClient(g *wowrt.Gateway) *OrderClient { return &OrderClient{g} }
 
 // Load returns the state and the version of one order.
-func (c OrderClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Order, int64, error) {
+func (c *OrderClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Order, int64, error) {
 	state, version, err := c.gateway.Load(ctx, orderTarget(id), &orderState, opts...)
 	if err != nil {
 		return nil, 0, err
@@ -538,17 +538,17 @@ func (c OrderClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOpti
 }
 
 // PayOrder sends cmd and waits until it is processed.
-func (c OrderClient) PayOrder(ctx context.Context, cmd PayOrder, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *OrderClient) PayOrder(ctx context.Context, cmd PayOrder, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // PlaceOrder sends cmd and waits until it is processed.
-func (c OrderClient) PlaceOrder(ctx context.Context, cmd PlaceOrder, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *OrderClient) PlaceOrder(ctx context.Context, cmd PlaceOrder, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // ReleaseOrder sends cmd and waits until it is processed.
-func (c OrderClient) ReleaseOrder(ctx context.Context, cmd ReleaseOrder, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *OrderClient) ReleaseOrder(ctx context.Context, cmd ReleaseOrder, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
@@ -751,4 +751,4 @@ func RegisterCheckout(r *wowrt.Runtime, checkout Checkout) {
 	r.AddSaga(checkoutMailbox(&checkoutDispatcher{checkout: checkout}))
 }
 
-// wowgen:sum 13b82a58e0e80e74
+// wowgen:sum 62ccd0a23271680c

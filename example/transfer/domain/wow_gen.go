@@ -371,10 +371,10 @@ type AccountClient struct{ gateway *wowrt.Gateway }
 
 // NewAccountClient sends through g; the aggregates may live in another
 // process.
-func NewAccountClient(g *wowrt.Gateway) AccountClient { return AccountClient{g} }
+func NewAccountClient(g *wowrt.Gateway) *AccountClient { return &AccountClient{g} }
 
 // Load returns the state and the version of one account.
-func (c AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Account, int64, error) {
+func (c *AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Account, int64, error) {
 	state, version, err := c.gateway.Load(ctx, accountTarget(id), &accountState, opts...)
 	if err != nil {
 		return nil, 0, err
@@ -383,32 +383,32 @@ func (c AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOp
 }
 
 // ConfirmTransfer sends cmd and waits until it is processed.
-func (c AccountClient) ConfirmTransfer(ctx context.Context, cmd ConfirmTransfer, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *AccountClient) ConfirmTransfer(ctx context.Context, cmd ConfirmTransfer, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // Deposit sends cmd and waits until it is processed.
-func (c AccountClient) Deposit(ctx context.Context, cmd Deposit, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *AccountClient) Deposit(ctx context.Context, cmd Deposit, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // EnterAmount sends cmd and waits until it is processed.
-func (c AccountClient) EnterAmount(ctx context.Context, cmd EnterAmount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *AccountClient) EnterAmount(ctx context.Context, cmd EnterAmount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // OpenAccount sends cmd and waits until it is processed.
-func (c AccountClient) OpenAccount(ctx context.Context, cmd OpenAccount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *AccountClient) OpenAccount(ctx context.Context, cmd OpenAccount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // PrepareTransfer sends cmd and waits until it is processed.
-func (c AccountClient) PrepareTransfer(ctx context.Context, cmd PrepareTransfer, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *AccountClient) PrepareTransfer(ctx context.Context, cmd PrepareTransfer, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
 // UnlockAmount sends cmd and waits until it is processed.
-func (c AccountClient) UnlockAmount(ctx context.Context, cmd UnlockAmount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+func (c *AccountClient) UnlockAmount(ctx context.Context, cmd UnlockAmount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
@@ -505,4 +505,4 @@ func RegisterTransfer(r *wowrt.Runtime, transfer Transfer) {
 	r.AddSaga(transferMailbox(&transferDispatcher{transfer: transfer}))
 }
 
-// wowgen:sum cb06a86a0e1722a4
+// wowgen:sum 4f64b335fa512c7c
