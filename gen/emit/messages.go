@@ -14,6 +14,11 @@ func (e *emitter) commandVar(typ string) string {
 
 func (e *emitter) eventVar(typ string) string { return e.name(schema.Camel(typ) + "Event") }
 
+// decodeName names the function that reads a message. It is not a closure in the
+// message's description: a stack trace shows its name, and formatting a
+// composite literal prints a closure in it twice.
+func (e *emitter) decodeName(typ string) string { return e.name("decode" + schema.Export(typ)) }
+
 // commandType is the description of a command, as an expression.
 func (e *emitter) commandType(r schema.Ref) *jen.Statement {
 	return e.typ(r).Values().Dot("WowCommand").Call()
@@ -88,9 +93,11 @@ func (e *emitter) commandTypes(list []*schema.Command) {
 			field("Aggregate", jen.Lit(c.Target())),
 			field("Name", jen.Lit(c.Name)),
 			field("Mode", wow(mode)),
-			field("Decode", jen.Func().Params(jen.Id("decode").Add(wow("Unmarshal")), jen.Id("key").String(), jen.Id("body").Index().Byte()).
-				Params(wow("Sendable"), jen.Error()).Block(decode...)),
+			field("Decode", jen.Id(e.decodeName(c.Type))),
 		)))
+		e.file.Line()
+		e.add(jen.Func().Id(e.decodeName(c.Type)).Params(jen.Id("decode").Add(wow("Unmarshal")), jen.Id("key").String(), jen.Id("body").Index().Byte()).
+			Params(wow("Sendable"), jen.Error()).Block(decode...))
 	}
 }
 
@@ -122,16 +129,18 @@ func (e *emitter) events(list []*schema.Event) {
 			field("Aggregates", jen.Index().String().Values(from...)),
 			field("Name", jen.Lit(ev.Name)),
 			field("Revision", jen.Lit(ev.Revision)),
-			field("Decode", jen.Func().Params(jen.Id("decode").Add(wow("Unmarshal")), jen.Id("data").Index().Byte()).Params(wow("DomainEvent"), jen.Error()).Block(
-				jen.Var().Id("e").Id(ev.Type),
-				jen.Err().Op(":=").Id("decode").Call(jen.Id("data"), jen.Op("&").Id("e")),
-				jen.Return(result, jen.Err()),
-			)),
+			field("Decode", jen.Id(e.decodeName(ev.Type))),
 		}
 		if older := e.older(ev); len(older) > 0 {
 			fields = append(fields, field("Older", jen.Index().Op("*").Add(wow("EventType")).Values(older...)))
 		}
 		e.add(jen.Var().Id(e.eventVar(ev.Type)).Op("=").Add(wow("EventType")).Add(block("{", "}", fields...)))
+		e.file.Line()
+		e.add(jen.Func().Id(e.decodeName(ev.Type)).Params(jen.Id("decode").Add(wow("Unmarshal")), jen.Id("data").Index().Byte()).Params(wow("DomainEvent"), jen.Error()).Block(
+			jen.Var().Id("e").Id(ev.Type),
+			jen.Err().Op(":=").Id("decode").Call(jen.Id("data"), jen.Op("&").Id("e")),
+			jen.Return(result, jen.Err()),
+		))
 	}
 }
 

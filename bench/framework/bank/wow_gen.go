@@ -29,16 +29,18 @@ var depositCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "deposit",
 	Mode:      wow.Upsert,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c Deposit
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.AccountID == "" {
-			c.AccountID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeDeposit,
+}
+
+func decodeDeposit(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c Deposit
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 // Aggregate account: events.
@@ -50,11 +52,13 @@ var depositedEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "deposited",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e Deposited
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeDeposited,
+}
+
+func decodeDeposited(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e Deposited
+	err := decode(data, &e)
+	return e, err
 }
 
 // Aggregate account: state.
@@ -187,4 +191,4 @@ func RegisterTotals(r *wowrt.Runtime, totals *Totals) {
 	r.AddProjection(totalsMailbox(&totalsDispatcher{totals: totals}))
 }
 
-// wowgen:sum 012667c949030942
+// wowgen:sum 9ed0c48db95bd197

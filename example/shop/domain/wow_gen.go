@@ -42,48 +42,54 @@ var addItemCommand = wow.CommandType{
 	Aggregate: "shop.cart",
 	Name:      "add_item",
 	Mode:      wow.Upsert,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c AddItem
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.CartID == "" {
-			c.CartID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeAddItem,
+}
+
+func decodeAddItem(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c AddItem
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.CartID == "" {
+		c.CartID = key
+	}
+	return c, nil
 }
 
 var clearCartCommand = wow.CommandType{
 	Aggregate: "shop.cart",
 	Name:      "clear_cart",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c ClearCart
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.CartID == "" {
-			c.CartID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeClearCart,
+}
+
+func decodeClearCart(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c ClearCart
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.CartID == "" {
+		c.CartID = key
+	}
+	return c, nil
 }
 
 var removeItemCommand = wow.CommandType{
 	Aggregate: "shop.cart",
 	Name:      "remove_item",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c RemoveItem
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.CartID == "" {
-			c.CartID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeRemoveItem,
+}
+
+func decodeRemoveItem(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c RemoveItem
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.CartID == "" {
+		c.CartID = key
+	}
+	return c, nil
 }
 
 // Aggregate cart: events.
@@ -104,44 +110,52 @@ var bulkPriceGrantedEvent = wow.EventType{
 	Aggregates: []string{"shop.cart"},
 	Name:       "bulk_price_granted",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e BulkPriceGranted
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeBulkPriceGranted,
+}
+
+func decodeBulkPriceGranted(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e BulkPriceGranted
+	err := decode(data, &e)
+	return e, err
 }
 
 var cartClearedEvent = wow.EventType{
 	Aggregates: []string{"shop.cart"},
 	Name:       "cart_cleared",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e CartCleared
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeCartCleared,
+}
+
+func decodeCartCleared(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e CartCleared
+	err := decode(data, &e)
+	return e, err
 }
 
 var itemAddedEvent = wow.EventType{
 	Aggregates: []string{"shop.cart"},
 	Name:       "item_added",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e ItemAdded
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeItemAdded,
+}
+
+func decodeItemAdded(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e ItemAdded
+	err := decode(data, &e)
+	return e, err
 }
 
 var itemRemovedEvent = wow.EventType{
 	Aggregates: []string{"shop.cart"},
 	Name:       "item_removed",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e ItemRemoved
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeItemRemoved,
+}
+
+func decodeItemRemoved(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e ItemRemoved
+	err := decode(data, &e)
+	return e, err
 }
 
 // Aggregate cart: state.
@@ -317,48 +331,54 @@ var payOrderCommand = wow.CommandType{
 	Aggregate: "shop.order",
 	Name:      "pay_order",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c PayOrder
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.OrderID == "" {
-			c.OrderID = key
-		}
-		return c, nil
-	},
+	Decode:    decodePayOrder,
+}
+
+func decodePayOrder(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c PayOrder
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.OrderID == "" {
+		c.OrderID = key
+	}
+	return c, nil
 }
 
 var placeOrderCommand = wow.CommandType{
 	Aggregate: "shop.order",
 	Name:      "place_order",
 	Mode:      wow.Create,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c PlaceOrder
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.OrderID == "" {
-			c.OrderID = key
-		}
-		return c, nil
-	},
+	Decode:    decodePlaceOrder,
+}
+
+func decodePlaceOrder(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c PlaceOrder
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.OrderID == "" {
+		c.OrderID = key
+	}
+	return c, nil
 }
 
 var releaseOrderCommand = wow.CommandType{
 	Aggregate: "shop.order",
 	Name:      "release_order",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c ReleaseOrder
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.OrderID == "" {
-			c.OrderID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeReleaseOrder,
+}
+
+func decodeReleaseOrder(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c ReleaseOrder
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.OrderID == "" {
+		c.OrderID = key
+	}
+	return c, nil
 }
 
 // Aggregate order: events.
@@ -379,44 +399,52 @@ var orderPaidEvent = wow.EventType{
 	Aggregates: []string{"shop.order"},
 	Name:       "order_paid",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e OrderPaid
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeOrderPaid,
+}
+
+func decodeOrderPaid(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e OrderPaid
+	err := decode(data, &e)
+	return e, err
 }
 
 var orderPlacedEvent = wow.EventType{
 	Aggregates: []string{"shop.order"},
 	Name:       "order_placed",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e OrderPlaced
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeOrderPlaced,
+}
+
+func decodeOrderPlaced(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e OrderPlaced
+	err := decode(data, &e)
+	return e, err
 }
 
 var orderReleasedEvent = wow.EventType{
 	Aggregates: []string{"shop.order"},
 	Name:       "order_released",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e OrderReleased
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeOrderReleased,
+}
+
+func decodeOrderReleased(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e OrderReleased
+	err := decode(data, &e)
+	return e, err
 }
 
 var overpaidEvent = wow.EventType{
 	Aggregates: []string{"shop.order"},
 	Name:       "overpaid",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e Overpaid
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeOverpaid,
+}
+
+func decodeOverpaid(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e Overpaid
+	err := decode(data, &e)
+	return e, err
 }
 
 // Aggregate order: state.
@@ -751,4 +779,4 @@ func RegisterCheckout(r *wowrt.Runtime, checkout Checkout) {
 	r.AddSaga(checkoutMailbox(&checkoutDispatcher{checkout: checkout}))
 }
 
-// wowgen:sum 62ccd0a23271680c
+// wowgen:sum a29d8ee8d70cdf54

@@ -59,96 +59,108 @@ var confirmTransferCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "confirm_transfer",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c ConfirmTransfer
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.AccountID == "" {
-			c.AccountID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeConfirmTransfer,
+}
+
+func decodeConfirmTransfer(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c ConfirmTransfer
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 var depositCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "deposit",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c Deposit
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.AccountID == "" {
-			c.AccountID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeDeposit,
+}
+
+func decodeDeposit(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c Deposit
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 var enterAmountCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "enter_amount",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c EnterAmount
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.AccountID == "" {
-			c.AccountID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeEnterAmount,
+}
+
+func decodeEnterAmount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c EnterAmount
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 var openAccountCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "open_account",
 	Mode:      wow.Create,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c OpenAccount
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.AccountID == "" {
-			c.AccountID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeOpenAccount,
+}
+
+func decodeOpenAccount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c OpenAccount
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 var prepareTransferCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "prepare_transfer",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c PrepareTransfer
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.AccountID == "" {
-			c.AccountID = key
-		}
-		return c, nil
-	},
+	Decode:    decodePrepareTransfer,
+}
+
+func decodePrepareTransfer(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c PrepareTransfer
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 var unlockAmountCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "unlock_amount",
 	Mode:      wow.Exists,
-	Decode: func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
-		var c UnlockAmount
-		if err := decode(body, &c); err != nil {
-			return nil, err
-		}
-		if c.AccountID == "" {
-			c.AccountID = key
-		}
-		return c, nil
-	},
+	Decode:    decodeUnlockAmount,
+}
+
+func decodeUnlockAmount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c UnlockAmount
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 // Aggregate account: events.
@@ -175,66 +187,78 @@ var accountOpenedEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "account_opened",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e AccountOpened
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeAccountOpened,
+}
+
+func decodeAccountOpened(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e AccountOpened
+	err := decode(data, &e)
+	return e, err
 }
 
 var amountEnteredEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "amount_entered",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e AmountEntered
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeAmountEntered,
+}
+
+func decodeAmountEntered(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e AmountEntered
+	err := decode(data, &e)
+	return e, err
 }
 
 var amountUnlockedEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "amount_unlocked",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e AmountUnlocked
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeAmountUnlocked,
+}
+
+func decodeAmountUnlocked(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e AmountUnlocked
+	err := decode(data, &e)
+	return e, err
 }
 
 var depositedEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "deposited",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e Deposited
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeDeposited,
+}
+
+func decodeDeposited(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e Deposited
+	err := decode(data, &e)
+	return e, err
 }
 
 var transferConfirmedEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "transfer_confirmed",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e TransferConfirmed
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeTransferConfirmed,
+}
+
+func decodeTransferConfirmed(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e TransferConfirmed
+	err := decode(data, &e)
+	return e, err
 }
 
 var transferPreparedEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "transfer_prepared",
 	Revision:   1,
-	Decode: func(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
-		var e TransferPrepared
-		err := decode(data, &e)
-		return e, err
-	},
+	Decode:     decodeTransferPrepared,
+}
+
+func decodeTransferPrepared(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e TransferPrepared
+	err := decode(data, &e)
+	return e, err
 }
 
 // Aggregate account: state.
@@ -505,4 +529,4 @@ func RegisterTransfer(r *wowrt.Runtime, transfer Transfer) {
 	r.AddSaga(transferMailbox(&transferDispatcher{transfer: transfer}))
 }
 
-// wowgen:sum 4f64b335fa512c7c
+// wowgen:sum c05ac6d33c7452ba
