@@ -43,8 +43,8 @@ bench: ## measure the executor beside its peers, about 12 minutes: bench/RESULTS
 bench-quick: ## prove the peers right and run every benchmark for a moment
 	$(MAKE) -C bench test quick
 
-bench-gen: ## measure the generator: one package, and fifty with 1,100 handlers
-	$(GO) test ./gen -run '^$$' -bench . -benchmem
+bench-gen: ## measure the generator beside five others, 3 minutes: bench/GEN.md
+	$(MAKE) -C bench gen
 
 fuzz: ## feed the generator directives, YAML and whole files, half a minute each
 	$(GO) test ./gen -run '^$$' -fuzz '^FuzzGo$$' -fuzztime 30s
