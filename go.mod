@@ -35,4 +35,7 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-tool github.com/wowgen/wow/cmd/wowgen
+tool (
+	github.com/wowgen/wow/cmd/wowgen
+	github.com/wowgen/wow/cmd/wowvet
+)

@@ -73,7 +73,11 @@ func (g *generate) once(env Env, patterns []string) int {
 			}
 		}
 		if len(r.Changes) > 0 {
-			fmt.Fprintf(env.Stderr, "wowgen: %d files are out of date: run wowgen%s\n", len(r.Changes), spaced(patterns))
+			are := fmt.Sprintf("%d files are", len(r.Changes))
+			if len(r.Changes) == 1 {
+				are = "1 file is"
+			}
+			fmt.Fprintf(env.Stderr, "wowgen: %s out of date: run wowgen%s\n", are, spaced(patterns))
 			return Drift
 		}
 		return Fine

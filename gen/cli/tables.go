@@ -94,7 +94,10 @@ var versionCommand = command{
 	name: "version", usage: "version", summary: "print the version of wowgen, and the format it writes",
 	example: "wowgen version",
 	flags: func(*flag.FlagSet) func(Env, []string) int {
-		return func(env Env, _ []string) int {
+		return func(env Env, args []string) int {
+			if len(args) > 0 {
+				return usage(env, fmt.Errorf("version takes no arguments"))
+			}
 			version := "(devel)"
 			if info, ok := debug.ReadBuildInfo(); ok {
 				if info.Main.Path == "github.com/wowgen/wow" {

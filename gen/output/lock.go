@@ -72,12 +72,26 @@ func ParseLock(data []byte) (*Lock, error) {
 	if l.Format != LockFormat {
 		return nil, fmt.Errorf("%w %d, and this wowgen knows %d", ErrFormat, l.Format, LockFormat)
 	}
-	for _, e := range l.Events {
-		if e == nil {
-			return nil, fmt.Errorf("an event is null")
-		}
+	switch {
+	case hasNull(l.Aggregates):
+		return nil, errors.New("an aggregate is null")
+	case hasNull(l.Commands):
+		return nil, errors.New("a command is null")
+	case hasNull(l.Events):
+		return nil, errors.New("an event is null")
+	case hasNull(l.Consumers):
+		return nil, errors.New("a consumer is null")
 	}
 	return l, nil
+}
+
+func hasNull[T any](entries map[string]*T) bool {
+	for _, e := range entries {
+		if e == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Bytes renders the lock, sorted.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"reflect"
@@ -76,7 +77,7 @@ func (w *codecWalk) fields(s *source.Type, path string) {
 			continue
 		}
 		if !exported {
-			w.report(f.Pos, at, "an unexported field", "export it, tag it `json:\"-\"`, or let "+w.root+" marshal itself")
+			w.report(f.Pos, at, "an unexported field", "export it, tag it `json:\"-\"`, or let "+cmp.Or(s.Name, w.root)+" marshal itself")
 			continue
 		}
 		w.expr(f.Type, at, f.Pos)

@@ -24,8 +24,12 @@ func (p *Program) loops() {
 		for _, a := range u.Model.Aggregates {
 			for _, d := range a.Decides {
 				for _, r := range d.Results {
-					if r.Kind != schema.Mixed {
-						edges[key(d.Command)] = append(edges[key(d.Command)], edge{to: key(r.Type), text: r.Type.Name})
+					events := []schema.Ref{r.Type}
+					if r.Kind == schema.Mixed {
+						events = a.Events // wow.Events may hold any of them
+					}
+					for _, e := range events {
+						edges[key(d.Command)] = append(edges[key(d.Command)], edge{to: key(e), text: e.Name})
 					}
 				}
 			}

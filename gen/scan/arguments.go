@@ -163,7 +163,10 @@ func (s *goScanner) unknownArgument(pos schema.Pos, def *schema.Directive, text,
 	if len(names) == 0 {
 		d.Wanted = "//wow:" + def.Name + " alone"
 	}
-	if similar := schema.Suggest(name, names); similar != "" {
+	_, value, _ := strings.Cut(text, "=")
+	if a, known := def.Arg(value); known && a.Kind == schema.Flag {
+		d.Fix = "write " + value + " alone"
+	} else if similar := schema.Suggest(name, names); similar != "" {
 		d.Fix = "write " + similar
 		if strings.Contains(text, "=") {
 			d.Fix += "="

@@ -84,7 +84,9 @@ func (s *goScanner) comment(group *ast.CommentGroup, c *ast.Comment) {
 		return
 	}
 	decl := &schema.Decl{Directive: def, Target: own.target, Pos: pos}
-	if s.arguments(decl, &d) {
+	// What is wrong with its arguments does not change what the type is: were it
+	// dropped, a state with a tagged key would be taken for a command.
+	if s.arguments(decl, &d) || def.On&schema.OnType != 0 {
 		s.out.Decls = append(s.out.Decls, decl)
 	}
 	s.constrained(decl)

@@ -17,9 +17,10 @@ func quoted(s string) string { return strconv.Quote(s) }
 // Only known words count, and only at the start of a line: a sentence about
 // wow: events must not become an error.
 var (
-	tight = regexp.MustCompile(`^//[ \t]?\+?(?i:wow)[ \t]*:[ \t]*([A-Za-z]+)`) // one blank at most before the tool
-	loose = regexp.MustCompile(`^//\+?(?i:wow)[ \t.\-/]+([A-Za-z]+)`)          // no colon
-	block = regexp.MustCompile(`^[ \t*]*(?i:wow):([A-Za-z]+)`)                 // in a /* comment
+	tight    = regexp.MustCompile(`^//[ \t]?\+?(?i:wow)[ \t]*:[ \t]*([A-Za-z]+)`) // one blank at most before the tool
+	loose    = regexp.MustCompile(`^//\+?(?i:wow)[ \t.\-/]+([A-Za-z]+)`)          // no colon
+	nameless = regexp.MustCompile(`^//wow:?[ \t]*$`)                              // a directive that was begun
+	block    = regexp.MustCompile(`^[ \t*]*(?i:wow):([A-Za-z]+)`)                 // in a /* comment
 )
 
 func (s *goScanner) nearMiss(group *ast.CommentGroup, c *ast.Comment) {
@@ -37,6 +38,10 @@ func (s *goScanner) nearMiss(group *ast.CommentGroup, c *ast.Comment) {
 				s.missed(pos, line, m[1], "a directive in a /* comment is ignored by Go tools and by wowgen")
 			}
 		}
+		return
+	}
+	if nameless.MatchString(text) {
+		s.unknown(s.file.Pos(c.Slash), "")
 		return
 	}
 	if m := tight.FindStringSubmatch(text); m != nil {

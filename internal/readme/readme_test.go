@@ -74,7 +74,7 @@ func module(t *testing.T, dir string) {
 	path, err := filepath.Abs(root)
 	require.NoError(t, err)
 	_, requirements, _ := strings.Cut(string(mod), "\n") // behind the module line
-	requirements = regexp.MustCompile(`(?m)^tool .*$`).ReplaceAllString(requirements, "")
+	requirements = regexp.MustCompile(`(?ms)^tool \(.*?^\)$|^tool [^(].*?$`).ReplaceAllString(requirements, "")
 	text := "module demo\n" + requirements +
 		"\nrequire github.com/wowgen/wow v0.0.0\nreplace github.com/wowgen/wow => " + path + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644))
