@@ -119,9 +119,10 @@
 //
 // Slots share nothing: a message moves two or three cache lines between the
 // sender's core and the worker's. What is shared is a lane's sending side, by
-// its senders, at some 30 ns a message under the lock: about 10 million a second
-// per lane with many senders, more with SubmitBatch; lanes are independent. A
-// lane has a port for each slot it has used, 6 KB at a window of 256. Placement
-// looks at 8 slots, not all. The completions of a lane are read by its sender
-// alone.
+// its senders: some 30 ns a message under the lock, and on different cores the
+// time that the lock's line and the table's take to move, so about 6 million a
+// second. [Shards] divides a receiver's keys among lanes for more; SubmitBatch
+// pays once per batch. A lane has a port for each slot it has used, 6 KB at a
+// window of 256. Placement looks at 8 slots, not all. The completions of a lane
+// are read by its sender alone. bench/README.md has the estimate for 64 cores.
 package executor

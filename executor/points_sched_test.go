@@ -94,3 +94,57 @@ func TestCompletionThatIsPublishedWhileASenderParksIsFound(t *testing.T) {
 		}
 	})
 }
+
+// TestCompletionThatIsPublishedWhileASenderParksIsToldAtOnce: the sender parks
+// just as the slot publishes, and what the slot runs next, of another lane, ends
+// only when the sender has been admitted. A second look when that ends would
+// come too late.
+func TestCompletionThatIsPublishedWhileASenderParksIsToldAtOnce(t *testing.T) {
+	defer func() { yieldHook = nil }()
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(Config{Workers: 1, Spin: -1, StallAfter: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close(context.Background())
+		hold, admitted := make(chan struct{}), make(chan struct{})
+		first, err := Open(e, LaneConfig[int, int]{MaxInFlight: 1}, func(_ context.Context, _, n int) Outcome {
+			if n == 0 {
+				<-hold
+			}
+			return Done(nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := Open(e, LaneConfig[int, int]{}, func(context.Context, int, int) Outcome {
+			<-admitted
+			return Done(nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.TrySubmit(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the handler holds the slot
+		if err := second.TrySubmit(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		came := false
+		yieldHook = func(point string) {
+			if point == "slot.flush" && !came {
+				came = true
+				go func() {
+					defer close(admitted)
+					if err := first.Submit(t.Context(), 0, 1); err != nil {
+						t.Error(err)
+					}
+				}()
+				synctest.Wait() // until it has been admitted, or has parked
+			}
+		}
+		close(hold)
+		<-admitted
+	})
+}

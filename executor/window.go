@@ -85,11 +85,6 @@ func (l *lane) await(ctx context.Context, hash uint64) error {
 		var token bool
 		var err error
 		if !l.room(hash, l.reserved-credit) {
-			// What was taken back here, and is set aside for others that wait,
-			// no slot will tell them: it is not news any more.
-			if l.perKey == 0 && l.avail > 0 && l.reserved > credit {
-				l.token()
-			}
 			token, err = l.park(ctx, hash)
 		}
 		l.waiters--

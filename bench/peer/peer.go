@@ -105,6 +105,7 @@ func All() []Peer {
 		{"wow, window 8192", Ours, newWow(8192, false)},
 		{"wow, single sender", Ours | Single, newWow(256, true)},
 		{"wow, single sender, window 8192", Ours | Single, newWow(8192, true)},
+		{"wow, 4 shards, window 8192", Ours, newWowShards},
 		{"wow, batches of 64, window 8192", Ours | Single, newWowBatch},
 		{"wow, Later and a timer", Ours | Waits, newWowLater},
 		{"wow, Again after", Ours | Waits, newWowAgain},

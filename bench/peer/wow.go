@@ -43,6 +43,31 @@ func (e *wow) Submit(m *Msg) { must(e.lanes[m.Lane].Submit(context.Background(),
 
 func (e *wow) Close() { must(e.e.Close(context.Background())) }
 
+// wowShards has several lanes where others have one, for many senders.
+type wowShards struct {
+	e     *executor.Executor
+	lanes []*executor.Shards[uint64, *Msg]
+}
+
+func newWowShards(h Handler, c Config) Exec {
+	e, err := executor.New(executor.Config{Workers: c.Workers})
+	must(err)
+	w := &wowShards{e: e}
+	for range max(1, c.Lanes) {
+		s, err := executor.OpenShards(e, 4, executor.LaneConfig[uint64, *Msg]{MaxInFlight: 8192}, func(_ context.Context, _ uint64, m *Msg) outcome {
+			h.Handle(m)
+			return executor.Done(nil)
+		})
+		must(err)
+		w.lanes = append(w.lanes, s)
+	}
+	return w
+}
+
+func (e *wowShards) Submit(m *Msg) { must(e.lanes[m.Lane].Submit(context.Background(), m.Key, m)) }
+
+func (e *wowShards) Close() { must(e.e.Close(context.Background())) }
+
 // wowBatch hands messages over 64 at a time, as a receiver of Kafka fetches or
 // a replay does.
 type wowBatch struct {

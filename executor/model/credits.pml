@@ -15,7 +15,7 @@
  * BUG_FLAG_FIRST the slot looks at the flag before it publishes
  * BUG_NO_PASS    who stops waiting does not look whether somebody else waits
  * BUG_EAT_TOKEN  who leaves with its context keeps the token it has got
- * BUG_ASIDE      who took back a credit that is set aside for another does not
+ * BUG_ASIDE      who takes back a credit that is set aside for another does not
  *                tell (was found here first)
  * BUG_NOT_DRY    a slot that runs dry tells nobody of a few credits
  */
@@ -36,7 +36,20 @@ chan wake = [1] of { bit };	/* lane.wake */
 byte gone;			/* senders that are through */
 byte sleeping;			/* in park */
 
-inline takeBack() { d_step { avail = avail + (finished - taken); taken = finished } }
+/* takeBack tells one who waits: the slot may think that it need not */
+inline takeBack()
+{
+	d_step {
+		if
+#ifndef BUG_ASIDE
+		:: finished != taken && waiters > 0 && len(wake) == 0 -> wake!1
+#endif
+		:: else
+		fi;
+		avail = avail + (finished - taken);
+		taken = finished
+	}
+}
 
 inline token()
 {
@@ -120,12 +133,6 @@ again:
 		got = 0;
 		if
 		:: !ok ->
-#ifndef BUG_ASIDE
-			if
-			:: avail > 0 && waiters > 1 -> token()
-			:: else
-			fi;
-#endif
 			d_step { mu = false; sleeping++ }
 			if
 			:: wake?1 -> got = 1
