@@ -166,6 +166,9 @@ func (s *Scenario) hand(c consumer, t wow.Target, version int64, events []wow.Do
 		return err
 	}
 	if c.tx != nil {
+		if _, err := c.tx.Resume(s.app.t.Context(), meta.Position.Shard); err != nil { // as a start does
+			return nil, err
+		}
 		err = c.tx.Run(ctx, meta.Position, deliver)
 	} else {
 		err = deliver(ctx)
