@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 
 	"github.com/wowgen/wow"
 	shop "github.com/wowgen/wow/example/shop/domain"
@@ -29,7 +31,15 @@ func TestTheShopsSixDispatchersEndToEnd(t *testing.T) {
 	s := memory.New()
 	defer s.Close()
 	r := runtime.New(runtime.Config{Store: s, Logger: slog.New(slog.DiscardHandler)})
-	receipts, desk, view, sales := &shop.Receipts{Dir: t.TempDir()}, &shop.Desk{}, &shop.CartView{}, &shop.Sales{}
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "views.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	receipts, desk := &shop.Receipts{Dir: t.TempDir()}, &shop.Desk{}
+	view, err := shop.OpenCartView(ctx, db, s.ID())
+	require.NoError(t, err)
+	sales, err := shop.OpenSales(ctx, db, s.ID())
+	require.NoError(t, err)
 	shop.RegisterCart(r, &shop.CartHandlers{Prices: prices{"tea": 500, "cup": 900}})
 	shop.RegisterOrder(r)
 	shop.RegisterReceipts(r, receipts)
@@ -45,8 +55,12 @@ func TestTheShopsSixDispatchersEndToEnd(t *testing.T) {
 	rc, err := carts.AddItem(ctx, shop.AddItem{CartID: "c1", SKU: "tea", Qty: 12}, runtime.WaitFor(runtime.Projected))
 	require.NoError(t, err)
 	require.Equal(t, runtime.Projected, rc.Stage)
-	require.Equal(t, map[string]int{"tea": 12}, view.Cart("c1"))
-	require.EqualValues(t, 2, view.Seen())
+	got, err := view.Cart(ctx, "c1")
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"tea": 12}, got)
+	seen, err := view.Seen(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, seen)
 
 	// The saga takes out of the cart what was ordered.
 	_, err = orders.PlaceOrder(ctx, shop.PlaceOrder{OrderID: "o1", CartID: "c1", Lines: map[string]shop.Line{"tea": {Qty: 12, Price: 450}}},
@@ -72,7 +86,9 @@ func TestTheShopsSixDispatchersEndToEnd(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(receipts.Dir, "o1.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "order o1: paid 54.00\n", string(text))
-	require.Equal(t, map[string]int{"tea": 12}, sales.Sold())
+	got, err = sales.Sold(ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"tea": 12}, got)
 	require.Empty(t, desk.Open())
 
 	// Snapshots are written at every hundredth version of a cart, and loaded.

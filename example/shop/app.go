@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 
+	"github.com/wowgen/wow/example/internal/data"
 	"github.com/wowgen/wow/example/shop/domain"
 	wowrt "github.com/wowgen/wow/runtime"
 )
@@ -24,6 +23,8 @@ type app struct {
 
 // settings are what the commands of the program want different.
 type settings struct {
+	data     string       // as of the flag -data
+	isNew    bool         // there must be no history yet
 	inFlight int          // commands that may be under way per context; 0 is the default
 	logger   *slog.Logger // nil is the default
 }
@@ -32,29 +33,46 @@ type settings struct {
 // finished first, whether f failed or not. f's context ends with SIGINT and
 // SIGTERM.
 func with(ctx context.Context, set settings, f func(context.Context, *app) error) (err error) {
-	dir, err := os.MkdirTemp("", "shop-receipts-")
+	place, err := data.Open(set.data)
 	if err != nil {
-		return fmt.Errorf("making a folder for receipts: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	a := assemble(dir, set)
+	defer func() { err = errors.Join(err, place.Close()) }()
+	begun := context.WithoutCancel(ctx) // the runtime sees an interrupt, and stops in order
+	if set.isNew {
+		if err := place.MustBeNew(begun); err != nil {
+			return err
+		}
+	}
+	a, err := assemble(begun, place, set)
+	if err != nil {
+		return err
+	}
 	return wowrt.Main(ctx, a.runtime, func(ctx context.Context) error { return f(ctx, a) })
 }
 
 // assemble registers every handler of the domain. This is all the wiring that
 // there is: the Register functions are generated.
-func assemble(dir string, set settings) *app {
-	cfg := wowrt.Config{Logger: set.logger}
+func assemble(ctx context.Context, place *data.Place, set settings) (*app, error) {
+	cartView, err := domain.OpenCartView(ctx, place.Views, place.Store.ID())
+	if err != nil {
+		return nil, err
+	}
+	sales, err := domain.OpenSales(ctx, place.Views, place.Store.ID())
+	if err != nil {
+		return nil, err
+	}
+	cfg := wowrt.Config{Store: place.Store, Logger: set.logger}
 	cfg.Dispatch.MaxInFlight = set.inFlight
 	r := wowrt.New(cfg)
 	a := &app{
 		runtime:  r,
 		carts:    domain.NewCartClient(r.Gateway()),
 		orders:   domain.NewOrderClient(r.Gateway()),
-		receipts: &domain.Receipts{Dir: dir},
+		receipts: &domain.Receipts{Dir: place.Dir},
 		desk:     new(domain.Desk),
-		cartView: new(domain.CartView),
-		sales:    new(domain.Sales),
+		cartView: cartView,
+		sales:    sales,
 	}
 	domain.RegisterCart(r, &domain.CartHandlers{Prices: priceList{}})
 	domain.RegisterOrder(r)
@@ -63,5 +81,5 @@ func assemble(dir string, set settings) *app {
 	domain.RegisterSales(r, a.sales)
 	domain.RegisterReceipts(r, a.receipts)
 	domain.RegisterDesk(r, a.desk)
-	return a
+	return a, nil
 }

@@ -66,14 +66,22 @@ func (a *app) verify(ctx context.Context, b *books, acked int64) error {
 		}
 		sum += loaded
 	}
+	carts, err := a.cartView.Seen(ctx)
+	if err != nil {
+		return err
+	}
+	orders, err := a.sales.Seen(ctx)
+	if err != nil {
+		return err
+	}
 	for _, c := range []struct {
 		what      string
 		got, want int64
 	}{
 		{"versions summed over all aggregates, against commits", sum, b.commits},
 		{"commits acknowledged to the senders, against those stored for them", acked, b.direct},
-		{"events that the projection cart_view counted, against those of carts", a.cartView.Seen(), b.counts["shop.cart"]},
-		{"events that the projection sales counted, against those of orders", a.sales.Seen(), b.counts["shop.order"]},
+		{"events that the projection cart_view counted, against those of carts", carts, b.counts["shop.cart"]},
+		{"events that the projection sales counted, against those of orders", orders, b.counts["shop.order"]},
 	} {
 		if c.got != c.want {
 			return fmt.Errorf("something was lost or doubled: %s: %d, want %d", c.what, c.got, c.want)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/internal/data"
 	"github.com/wowgen/wow/example/internal/idle"
 	"github.com/wowgen/wow/example/shop/domain"
 	wowrt "github.com/wowgen/wow/runtime"
@@ -31,6 +32,7 @@ type plan struct {
 // prepareLoad is the command load.
 func prepareLoad(flags *flag.FlagSet) func(context.Context, cli.Streams) error {
 	var p plan
+	where := data.Flag(flags)
 	flags.IntVar(&p.n, "n", 200_000, "how many commands are sent")
 	flags.IntVar(&p.aggregates, "aggregates", 1000, "how many carts they go to")
 	flags.IntVar(&p.senders, "senders", 256, "how many senders send at the same time")
@@ -39,7 +41,7 @@ func prepareLoad(flags *flag.FlagSet) func(context.Context, cli.Streams) error {
 		if err := p.check(); err != nil {
 			return err
 		}
-		set := settings{inFlight: p.senders, logger: warnings(s)}
+		set := settings{data: *where, isNew: true, inFlight: p.senders, logger: warnings(s)}
 		return with(ctx, set, func(ctx context.Context, a *app) error { return a.load(ctx, p, s) })
 	}
 }

@@ -12,9 +12,11 @@ package main
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 
 	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/internal/data"
 	"github.com/wowgen/wow/example/internal/lines"
 	wowrt "github.com/wowgen/wow/runtime"
 )
@@ -28,8 +30,11 @@ func program() *cli.Program {
 		Commands: []cli.Command{
 			{Name: "session", Summary: "Tells a day in the shop, step by step.", Prepare: prepareSession},
 			{Name: "load", Args: "[-n N] [-aggregates N]", Summary: "Drives load, and checks that nothing was lost.", Prepare: prepareLoad},
-			lines.Subcommand(catalogue, func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error {
-				return with(ctx, settings{logger: warnings(s)}, func(ctx context.Context, a *app) error { return f(ctx, a.runtime) })
+			lines.Subcommand(catalogue, func(flags *flag.FlagSet) lines.Start {
+				where := data.Flag(flags)
+				return func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error {
+					return with(ctx, settings{data: *where, logger: warnings(s)}, func(ctx context.Context, a *app) error { return f(ctx, a.runtime) })
+				}
 			}),
 		},
 	}
@@ -47,8 +52,8 @@ Commands:
 Products: tea, jam, cup, s1 to s9. To see what trouble looks like, there are
 also "haunted", whose price panics, and "frozen", whose price never comes.
 
-Example:
-  echo '{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":2}}' | go run ./example/shop run
+Example, twice: the second finds what the first stored.
+  echo '{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":2}}' | go run ./example/shop run -data shop-data
 `
 
 // warnings logs what went wrong, and nothing else, beside the output.

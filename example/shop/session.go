@@ -14,16 +14,18 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/internal/data"
 	"github.com/wowgen/wow/example/internal/story"
 	"github.com/wowgen/wow/example/shop/domain"
 	wowrt "github.com/wowgen/wow/runtime"
 )
 
 // prepareSession is the command session.
-func prepareSession(*flag.FlagSet) func(context.Context, cli.Streams) error {
+func prepareSession(flags *flag.FlagSet) func(context.Context, cli.Streams) error {
+	where := data.Flag(flags)
 	return func(ctx context.Context, s cli.Streams) error {
 		// The session provokes a panic and tells it itself.
-		quiet := settings{logger: slog.New(slog.DiscardHandler)}
+		quiet := settings{data: *where, isNew: true, logger: slog.New(slog.DiscardHandler)}
 		return with(ctx, quiet, func(ctx context.Context, a *app) error { return a.session(ctx, s.Out) })
 	}
 }
@@ -31,7 +33,7 @@ func prepareSession(*flag.FlagSet) func(context.Context, cli.Streams) error {
 // session plays a day in the shop.
 func (a *app) session(ctx context.Context, out io.Writer) error {
 	s := &teller{app: a, Story: story.New(ctx, a.runtime, out), ctx: ctx}
-	s.Print("A day in the shop. All of it runs in this process, and its history lives in memory.")
+	s.Print("A day in the shop. All of it runs in this process, and its history lives in a file of SQLite.")
 	return s.Play(s.fill, s.order, s.pay, s.release, s.again, s.snapshot, s.trouble, s.end)
 }
 
@@ -44,7 +46,9 @@ func (s *teller) fill() {
 	s.Tell("0 cups").Did(s.carts.AddItem(s.ctx, domain.AddItem{CartID: "ann", SKU: "cup", Qty: 0}))
 	s.Tell("Ann puts the jam back").Did(s.carts.RemoveItem(s.ctx, domain.RemoveItem{CartID: "ann", SKU: "jam"}, seen))
 	s.Tell("and once more").Did(s.carts.RemoveItem(s.ctx, domain.RemoveItem{CartID: "ann", SKU: "jam"}, seen))
-	s.Tell("the projection cart_view shows").Say("%s", pieces(s.cartView.Cart("ann")))
+	if cart, err := s.cartView.Cart(s.ctx, "ann"); s.OK(err) {
+		s.Tell("the projection cart_view shows").Say("%s", pieces(cart))
+	}
 }
 
 func (s *teller) order() {
@@ -63,7 +67,9 @@ func (s *teller) pay() {
 	receipt, err := os.ReadFile(filepath.Join(s.receipts.Dir, "o1.txt"))
 	s.OK(err)
 	s.Tell("the receipt o1.txt says").Say("%s", strings.TrimSpace(string(receipt)))
-	s.Tell("the projection sales shows").Say("%s", pieces(s.sales.Sold()))
+	if sold, err := s.sales.Sold(s.ctx); s.OK(err) {
+		s.Tell("the projection sales shows").Say("%s", pieces(sold))
+	}
 	s.Tell("the desk waits for").Say("%s", sums(s.desk.Open()))
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -106,6 +107,33 @@ func TestAHandlerThatHangsTimesOutAndTheRestGoesOn(t *testing.T) {
 		if !strings.Contains(got[i], `"version":1,"stage":"PROCESSED"`) {
 			t.Errorf("the command after it came to %s", got[i])
 		}
+	}
+}
+
+func TestASecondRunFindsWhatTheFirstStored(t *testing.T) {
+	dir := t.TempDir()
+	line := `{"command":"add_item","id":"c1","body":{"SKU":"tea","Qty":2}}` + "\n"
+	for version := 1; version <= 3; version++ {
+		out, errs, code := shop(t, strings.NewReader(line), "run", "-data", dir)
+		if want := fmt.Sprintf(`"version":%d,`, version); code != 0 || !strings.Contains(out, want) {
+			t.Fatalf("exit %d: %s%s, want %s", code, out, errs, want)
+		}
+	}
+	err := with(t.Context(), settings{data: dir, logger: slog.New(slog.DiscardHandler)}, func(ctx context.Context, a *app) error {
+		if err := idle.Wait(ctx, a.runtime); err != nil {
+			return err
+		}
+		seen, err := a.cartView.Seen(ctx)
+		if cart, err := a.cartView.Cart(ctx, "c1"); err != nil || cart["tea"] != 6 || seen != 3 {
+			t.Errorf("the view shows %v after %d events, %v", cart, seen, err)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, errs, code := shop(t, nil, "session", "-data", dir); code != 1 || !strings.Contains(errs, "holds 3 commits already") {
+		t.Errorf("a session on it: exit %d: %s", code, errs)
 	}
 }
 

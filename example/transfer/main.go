@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/example/internal/cli"
+	"github.com/wowgen/wow/example/internal/data"
 	"github.com/wowgen/wow/example/internal/idle"
 	"github.com/wowgen/wow/example/internal/lines"
 	"github.com/wowgen/wow/example/internal/story"
@@ -32,9 +34,11 @@ func program() *cli.Program {
 		Summary: "A small bank whose transfers are a saga between two accounts.",
 		Commands: []cli.Command{
 			{Name: "session", Summary: "Tells what becomes of some transfers, step by step.", Prepare: prepareSession},
-			lines.Subcommand(catalogue, func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error {
-				log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-				return with(ctx, log, func(ctx context.Context, b *bank) error { return f(ctx, b.runtime) })
+			lines.Subcommand(catalogue, func(*flag.FlagSet) lines.Start {
+				return func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error {
+					log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+					return with(ctx, log, func(ctx context.Context, b *bank) error { return f(ctx, b.runtime) })
+				}
 			}),
 		},
 	}
@@ -64,8 +68,16 @@ type bank struct {
 
 // with starts the bank, calls f, and stops the bank again. What was sent is
 // finished first. f's context ends with SIGINT and SIGTERM.
-func with(ctx context.Context, log *slog.Logger, f func(context.Context, *bank) error) error {
-	r := wowrt.New(wowrt.Config{Logger: log})
+//
+// Its history is in SQLite, and is gone with it: the ledger lives in memory, so
+// there would be little to find again.
+func with(ctx context.Context, log *slog.Logger, f func(context.Context, *bank) error) (err error) {
+	place, err := data.Open("")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, place.Close()) }()
+	r := wowrt.New(wowrt.Config{Store: place.Store, Logger: log})
 	b := &bank{runtime: r, accounts: domain.NewAccountClient(r.Gateway()), ledger: new(domain.Ledger)}
 	domain.RegisterAccount(r)
 	domain.RegisterTransfer(r, domain.Transfer{})

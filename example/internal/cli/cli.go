@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 )
 
 // Program is an example with its subcommands. The first is run when none is
@@ -41,7 +43,11 @@ type Streams struct {
 }
 
 // Main runs the program with the arguments and streams of the process.
+//
+// A reader of the output that goes away is a failed write like others, so that
+// what the program has made for itself is put away.
 func (p *Program) Main() {
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(p.Run(context.Background(), os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

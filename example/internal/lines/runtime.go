@@ -31,14 +31,18 @@ func New(r *wowrt.Runtime) *Driver {
 	return d
 }
 
-// Subcommand returns the subcommand run of an example. start starts the
-// example's app, calls f and stops the app; commands is the help text about
-// what can be said to it.
-func Subcommand(commands string, start func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error) cli.Command {
+// Start starts an example's app, calls f and stops the app.
+type Start func(ctx context.Context, s cli.Streams, f func(context.Context, *wowrt.Runtime) error) error
+
+// Subcommand returns the subcommand run of an example. prepare declares flags of
+// its own and says how to start the app; commands is the help text about what
+// can be said to it.
+func Subcommand(commands string, prepare func(*flag.FlagSet) Start) cli.Command {
 	return cli.Command{
 		Name: "run", Args: "< FILE", Summary: "Runs one JSON command per line.", Help: Format + commands,
 		Prepare: func(flags *flag.FlagSet) func(context.Context, cli.Streams) error {
 			window := flags.Int("window", DefaultWindow, "how many lines may be under way at the same time")
+			start := prepare(flags)
 			timeout := flags.Duration("timeout", DefaultTimeout, "how long one command may take")
 			return func(ctx context.Context, s cli.Streams) error {
 				var errs []error

@@ -1,19 +1,33 @@
 package domain_test
 
 import (
+	"database/sql"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
 	"github.com/wowgen/wow/example/shop/domain"
 	wowrt "github.com/wowgen/wow/runtime"
 	"github.com/wowgen/wow/runtime/wowtest"
 )
 
+// database is a real SQLite, as the views run on.
+func database(t *testing.T) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "views.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
 func TestTheCartViewFollowsTheCart(t *testing.T) {
-	view := new(domain.CartView)
+	view, err := domain.OpenCartView(t.Context(), database(t), "test")
+	require.NoError(t, err)
 	shop := wowtest.New(t, func(r *wowrt.Runtime) { domain.RegisterCartView(r, view) })
 
 	shop.Given(
@@ -23,27 +37,28 @@ func TestTheCartViewFollowsTheCart(t *testing.T) {
 		domain.ItemRemoved{SKU: "jam"},
 	).WhenEvent("c1", domain.CartCleared{OrderID: "o1", Bought: map[string]int{"tea": 10}})
 
-	if got, want := view.Cart("c1"), map[string]int{"tea": 2}; !maps.Equal(got, want) {
-		t.Errorf("the view shows %v, want %v", got, want)
-	}
-	if got := view.Seen(); got != 5 {
-		t.Errorf("the view counted %d events, want 5", got)
-	}
+	got, err := view.Cart(t.Context(), "c1")
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"tea": 2}, got)
+	seen, err := view.Seen(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 5, seen)
 }
 
 func TestSalesCountsWhatWasPaid(t *testing.T) {
-	sales := new(domain.Sales)
+	sales, err := domain.OpenSales(t.Context(), database(t), "test")
+	require.NoError(t, err)
 	shop := wowtest.New(t, func(r *wowrt.Runtime) { domain.RegisterSales(r, sales) })
 
 	shop.Given(placed).WhenEvent("o1", paid, domain.Overpaid{Cents: 100})
 	shop.Given(placed).WhenEvent("o2", domain.OrderReleased{Reason: "sold out"})
 
-	if got, want := sales.Sold(), map[string]int{"tea": 2}; !maps.Equal(got, want) {
-		t.Errorf("sold %v, want %v", got, want)
-	}
-	if got := sales.Seen(); got != 5 {
-		t.Errorf("the view counted %d events, want 5", got)
-	}
+	got, err := sales.Sold(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"tea": 2}, got)
+	seen, err := sales.Seen(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 5, seen)
 }
 
 func TestTheDeskShowsOrdersThatAreNotPaid(t *testing.T) {

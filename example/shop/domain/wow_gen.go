@@ -659,13 +659,13 @@ type cartViewDispatcher struct{ cartView *CartView }
 func (d *cartViewDispatcher) dispatch(ctx context.Context, in *wowrt.Recorded, out *wowrt.Reaction) error {
 	switch e := in.Event.(type) {
 	case BulkPriceGranted:
-		d.cartView.OnBulkPriceGranted(wow.Event[BulkPriceGranted]{EventMeta: in.EventMeta, Data: e})
+		return d.cartView.OnBulkPriceGranted(ctx, wow.Event[BulkPriceGranted]{EventMeta: in.EventMeta, Data: e})
 	case CartCleared:
-		d.cartView.OnCartCleared(wow.Event[CartCleared]{EventMeta: in.EventMeta, Data: e})
+		return d.cartView.OnCartCleared(ctx, wow.Event[CartCleared]{EventMeta: in.EventMeta, Data: e})
 	case ItemAdded:
-		d.cartView.OnItemAdded(wow.Event[ItemAdded]{EventMeta: in.EventMeta, Data: e})
+		return d.cartView.OnItemAdded(ctx, wow.Event[ItemAdded]{EventMeta: in.EventMeta, Data: e})
 	case ItemRemoved:
-		d.cartView.OnItemRemoved(wow.Event[ItemRemoved]{EventMeta: in.EventMeta, Data: e})
+		return d.cartView.OnItemRemoved(ctx, wow.Event[ItemRemoved]{EventMeta: in.EventMeta, Data: e})
 	}
 	return nil
 }
@@ -681,7 +681,8 @@ func cartViewMailbox(d *cartViewDispatcher) wowrt.Projection {
 			{Name: "on_item_added", Event: ItemAdded{}.WowEvent()},
 			{Name: "on_item_removed", Event: ItemRemoved{}.WowEvent()},
 		},
-		OnEvent: d.dispatch,
+		OnEvent:     d.dispatch,
+		Transaction: &wowrt.Transaction{Resume: d.cartView.Resume, Run: d.cartView.Run},
 	}
 }
 
@@ -699,13 +700,13 @@ type salesDispatcher struct{ sales *Sales }
 func (d *salesDispatcher) dispatch(ctx context.Context, in *wowrt.Recorded, out *wowrt.Reaction) error {
 	switch e := in.Event.(type) {
 	case OrderPaid:
-		d.sales.OnOrderPaid(wow.Event[OrderPaid]{EventMeta: in.EventMeta, Data: e})
+		return d.sales.OnOrderPaid(ctx, wow.Event[OrderPaid]{EventMeta: in.EventMeta, Data: e})
 	case OrderPlaced:
-		d.sales.OnOrderPlaced(wow.Event[OrderPlaced]{EventMeta: in.EventMeta, Data: e})
+		return d.sales.OnOrderPlaced(ctx, wow.Event[OrderPlaced]{EventMeta: in.EventMeta, Data: e})
 	case OrderReleased:
-		d.sales.OnOrderReleased(wow.Event[OrderReleased]{EventMeta: in.EventMeta, Data: e})
+		return d.sales.OnOrderReleased(ctx, wow.Event[OrderReleased]{EventMeta: in.EventMeta, Data: e})
 	case Overpaid:
-		d.sales.OnOverpaid(e)
+		return d.sales.OnOverpaid(ctx, e)
 	}
 	return nil
 }
@@ -722,7 +723,8 @@ func salesMailbox(d *salesDispatcher) wowrt.Projection {
 			{Name: "on_order_released", Event: OrderReleased{}.WowEvent()},
 			{Name: "on_overpaid", Event: Overpaid{}.WowEvent()},
 		},
-		OnEvent: d.dispatch,
+		OnEvent:     d.dispatch,
+		Transaction: &wowrt.Transaction{Resume: d.sales.Resume, Run: d.sales.Run},
 	}
 }
 
@@ -779,4 +781,4 @@ func RegisterCheckout(r *wowrt.Runtime, checkout Checkout) {
 	r.AddSaga(checkoutMailbox(&checkoutDispatcher{checkout: checkout}))
 }
 
-// wowgen:sum a29d8ee8d70cdf54
+// wowgen:sum c692187a832088d5
