@@ -45,6 +45,11 @@ type loading struct {
 	until   int64 // decided at this time or before, microseconds
 }
 
+// after reports whether a commit is later than the state that is wanted.
+func (l *loading) after(c *store.Commit) bool {
+	return l.until != 0 && c.DecidedAt > l.until || l.version != 0 && c.Version > l.version
+}
+
 // replay returns a state that has what the history has. It begins with from, or
 // else with the newest snapshot that decodes, or else with nothing. A failed
 // replay leaves from of no use.
@@ -63,7 +68,7 @@ func (r *Runtime) replay(ctx context.Context, a *aggregate, t wow.Target, from *
 			return nil, fmt.Errorf("reading the history of %s after version %d: %w", t, e.version, err)
 		}
 		for _, c := range commits {
-			if want.until != 0 && c.DecidedAt > want.until || want.version != 0 && c.Version > want.version {
+			if want.after(c) {
 				return e, nil
 			}
 			if err := r.happen(a, e, c); err != nil {

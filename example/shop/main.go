@@ -4,6 +4,7 @@
 //	go run ./example/shop                    tells what happens, step by step
 //	go run ./example/shop load -n 200000     drives load and checks the books
 //	go run ./example/shop run < lines.json   does what a file says
+//	go run ./example/shop ctl verify         looks at what run -data has stored
 //
 // The domain, with its annotations and the generated code, is in the folder
 // domain. This package is what every app needs besides: app.go puts it
@@ -12,13 +13,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/wowgen/wow/example/internal/cli"
 	"github.com/wowgen/wow/example/internal/data"
 	"github.com/wowgen/wow/example/internal/lines"
+	"github.com/wowgen/wow/example/shop/domain"
 	wowrt "github.com/wowgen/wow/runtime"
+	"github.com/wowgen/wow/runtime/ctl"
+	"github.com/wowgen/wow/runtime/sqlite"
 )
 
 func main() { program().Main() }
@@ -36,7 +44,33 @@ func program() *cli.Program {
 					return with(ctx, settings{data: *where, logger: warnings(s)}, func(ctx context.Context, a *app) error { return f(ctx, a.runtime) })
 				}
 			}),
+			{Name: "ctl", Args: "[-data FOLDER] COMMAND …", Summary: "Looks at the history in a folder: streams, show, state, verify and more.",
+				Free: true, Prepare: prepareCtl},
 		},
+	}
+}
+
+// prepareCtl mounts the operator's program, which so knows the shop's types.
+func prepareCtl(flags *flag.FlagSet) func(context.Context, cli.Streams) error {
+	where := flags.String("data", "shop-data", "the `folder`")
+	return func(ctx context.Context, s cli.Streams) error {
+		history := filepath.Join(*where, "history.db")
+		if _, err := os.Stat(history); err != nil {
+			return fmt.Errorf("-data %s holds no history: %w", *where, err)
+		}
+		store, err := sqlite.Open(history, sqlite.Config{ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		r := wowrt.New(wowrt.Config{Store: store}) // it is not started
+		domain.RegisterCart(r, &domain.CartHandlers{})
+		domain.RegisterOrder(r)
+		p := ctl.Program{Name: "go run ./example/shop ctl", Store: store, States: ctl.States(r)}
+		code := p.Run(ctx, flags.Args(), s.Out, s.Err)
+		if err := store.Close(); err != nil || code != ctl.Fine {
+			return errors.Join(err, cli.Exit(code))
+		}
+		return nil
 	}
 }
 

@@ -132,6 +132,18 @@ func TestASecondRunFindsWhatTheFirstStored(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	for args, want := range map[string]string{
+		"state -version 2 shop.cart/c1": `"Qty": 4`,
+		"verify":                        "3 commits of 1 aggregates, 3 events; 1 replayed",
+	} {
+		out, errs, code := shop(t, nil, append([]string{"ctl", "-data", dir}, strings.Fields(args)...)...)
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("ctl %s: exit %d: %s%s, want %s", args, code, out, errs, want)
+		}
+	}
+	if _, errs, code := shop(t, nil, "ctl", "-data", dir, "show", "nobody"); code != 2 || !strings.Contains(errs, "write context.aggregate/ID") {
+		t.Errorf("ctl show nobody: exit %d: %s", code, errs)
+	}
 	if _, errs, code := shop(t, nil, "session", "-data", dir); code != 1 || !strings.Contains(errs, "holds 3 commits already") {
 		t.Errorf("a session on it: exit %d: %s", code, errs)
 	}

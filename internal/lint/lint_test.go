@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"runtime/sqlite":   {".", "runtime/store/...", "internal/...", "modernc.org/sqlite/...", "github.com/google/uuid"},
 	"runtime/postgres": {".", "runtime/store/...", "internal/...", "github.com/jackc/pgx/v5/...", "github.com/google/uuid"},
 	"runtime/view":     {"."},
+	"runtime/ctl":      {".", "runtime", "runtime/store"},
 	"runtime/storetest": {".", "runtime/store/...", "runtime/memory",
 		"github.com/stretchr/testify/...", "pgregory.net/rapid", "github.com/google/uuid"},
 	"runtime/wowtest": {".", "runtime", "runtime/store/...", "runtime/memory", "github.com/stretchr/testify/..."},

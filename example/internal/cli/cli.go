@@ -29,6 +29,7 @@ type Command struct {
 	Args    string // of the usage line: "[-n N]"
 	Summary string // one line, as in "Sends N commands."
 	Help    string // what -h says besides; may be empty
+	Free    bool   // it reads the rest of the command line itself: flags.Args
 	// Prepare declares the flags and returns what is run once they are set.
 	// An error of it is written to Err, and the exit code is 1, or 2 for an
 	// error of Usage. When ctx ends, it finishes what it has begun and returns
@@ -76,7 +77,7 @@ func (p *Program) Run(ctx context.Context, args []string, s Streams) int {
 	case errors.Is(err, flag.ErrHelp):
 		p.help(s.Out, c, flags)
 		return 0
-	case err == nil && flags.NArg() > 0:
+	case err == nil && flags.NArg() > 0 && !c.Free:
 		err = fmt.Errorf("%q is one argument too many", flags.Arg(0))
 		fallthrough
 	case err != nil:
@@ -88,12 +89,21 @@ func (p *Program) Run(ctx context.Context, args []string, s Streams) int {
 	if err == nil {
 		return 0
 	}
+	if code := (Exit(0)); errors.As(err, &code) {
+		return int(code)
+	}
 	fmt.Fprintf(s.Err, "%s %s: %v\n", p.Name, c.Name, err)
 	if errors.As(err, new(usageError)) {
 		return 2
 	}
 	return 1
 }
+
+// Exit is the error of a command that has said itself what went wrong: the exit
+// code.
+type Exit int
+
+func (e Exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // Usage makes one error of everything that is wrong with the values of flags,
 // nil if nothing is.
