@@ -83,8 +83,10 @@ func measureGenerators(dir string, tools map[string]string, rounds int) (report.
 		t.Rows = append(t.Rows, report.Row{Name: c.name, Kind: c.kind, Samples: make([][]float64, len(t.Columns))})
 		for j, n := range []int{1, packages} {
 			at := filepath.Join(dir, fmt.Sprintf("in%d-%d", i, n))
-			if err := c.input(at, n); err != nil {
-				return t, err
+			if !c.fresh {
+				if err := c.input(at, n); err != nil {
+					return t, err
+				}
 			}
 			cells = append(cells, &cell{c: c, row: i, column: 2 * j, dir: at, packages: n})
 		}
