@@ -168,7 +168,7 @@ func analyzerRoles(t *testing.T, root, wow string, patterns []string) roles {
 		require.NoError(t, action.Err)
 		require.Empty(t, action.Package.Errors)
 		for _, h := range action.Result.(*model).handlers {
-			all.add(action.Package.PkgPath, h.name, h.role, h.blocking())
+			all.add(action.Package.PkgPath, h.name, h.role, h.declared || h.offload)
 			if !strings.Contains(action.Package.PkgPath, "/testdata/") {
 				require.True(t, h.called && (!h.declared || h.offload), "%s of %s is called stale", h.name, action.Package)
 			}

@@ -42,11 +42,12 @@ type handler struct {
 	declared bool // //wow:blocking
 	called   bool // by the output
 	offload  bool // the output has it run on the offload pool
+	tx       bool // of a transactional projection, all of which runs there
 }
 
 // blocking tells whether the handler may wait. Handlers that YAML declares
 // blocking are known from the output.
-func (h *handler) blocking() bool { return h.declared || h.offload }
+func (h *handler) blocking() bool { return h.declared || h.offload || h.tx }
 
 // model is what a package declares, as far as the analysis asks.
 type model struct {
@@ -216,10 +217,29 @@ func (m *model) find(roles ...role) {
 			m.handlers = append(m.handlers, &handler{
 				name: obj.Name() + "." + fn.Name(), role: r, fn: fn, decl: m.decls[fn], state: state,
 				declared: r != apply && (k&blockingKind != 0 || directed("blocking", m.decls[fn].Doc)),
-				called:   called, offload: offload,
+				called:   called, offload: offload, tx: r == process && transactional(obj.Type()),
 			})
 		}
 	}
+}
+
+// transactional tells whether a projection keeps its own progress: it has the
+// methods Resume and Run that the generator looks for.
+func transactional(t types.Type) bool {
+	set := types.NewMethodSet(types.NewPointer(t))
+	has := func(name string, position func(*types.Signature) *types.Tuple) bool {
+		m := set.Lookup(nil, name)
+		if m == nil {
+			return false
+		}
+		for v := range position(m.Type().(*types.Signature)).Variables() {
+			if isNamed(v.Type(), wowPath, "Position") {
+				return true
+			}
+		}
+		return false
+	}
+	return has("Resume", (*types.Signature).Results) && has("Run", (*types.Signature).Params)
 }
 
 // classify tells what a method of a type of kind k is, by its signature. The

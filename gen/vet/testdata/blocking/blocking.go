@@ -294,3 +294,21 @@ type Ledger struct{}
 func (Ledger) OnA(e wow.Event[A]) error { return os.Remove("a") }
 
 func (Ledger) OnB(e wow.Event[B]) error { return os.Remove("b") }
+
+// Rows keeps its own progress, so all of it runs off the workers.
+//
+//wow:projection name=rows context=work
+type Rows struct{ db *sql.DB }
+
+func (r *Rows) Resume(ctx context.Context, shard int32) (wow.Position, error) {
+	return wow.Position{}, r.db.PingContext(ctx)
+}
+
+func (r *Rows) Run(ctx context.Context, done wow.Position, handle func(context.Context) error) error {
+	return handle(ctx)
+}
+
+func (r *Rows) OnStarted(ctx context.Context, e wow.Event[Started]) error {
+	_, err := r.db.ExecContext(ctx, "INSERT INTO started VALUES (1)")
+	return err
+}

@@ -13,6 +13,6 @@ func output(p pool) []any {
 		(*Job).Start, (*Job).Stop, (*Job).Started, (*Job).Stopped, (*Handlers).Load, (*Handlers).Count,
 		(*View).OnA, (*View).OnB, (*View).OnC, (*View).OnD, (*View).OnE, (*View).OnF, (*View).OnG, (*View).OnH,
 		(*View).OnI, (*View).OnK, (*View).OnL, (*View).OnM, (*View).OnN, (*View).OnO, (*View).OnP, (*View).OnQ,
-		(*View).OnR, (*View).OnS, (*View).OnT, (*View).OnU, (*View).OnV, (*View).OnW,
+		(*Rows).OnStarted, (*View).OnR, (*View).OnS, (*View).OnT, (*View).OnU, (*View).OnV, (*View).OnW,
 	}
 }
