@@ -35,13 +35,14 @@ type Unmarshal func(data []byte, into any) error
 type Mode uint8
 
 const (
-	Exists Mode = iota // the aggregate must exist
-	Upsert             // it is created when it does not exist
-	Create             // it must not exist
+	Exists  Mode = iota // the aggregate must exist
+	Upsert              // it is created when it does not exist
+	Create              // it must not exist
+	Recover             // it must have been deleted
 )
 
 // String returns the word that declares the mode.
-func (m Mode) String() string { return [...]string{"exists", "upsert", "create"}[m%3] }
+func (m Mode) String() string { return [...]string{"exists", "upsert", "create", "recover"}[m%4] }
 
 // CommandType describes a type of command.
 type CommandType struct {
@@ -75,4 +76,10 @@ type StateType struct {
 	Decode    func(decode Unmarshal, data []byte) (State, error)
 	// Apply lets e happen to s. It reports false for an event it does not know.
 	Apply func(s State, e DomainEvent, m *EventMeta) bool
+	// Deleted reports whether s says that it was deleted: only a command of mode
+	// Recover is decided then. Nil: such a state cannot be deleted.
+	Deleted func(s State) bool
 }
+
+// IsDeleted reports whether a state of this type says that it was deleted.
+func (t *StateType) IsDeleted(s State) bool { return t.Deleted != nil && t.Deleted(s) }

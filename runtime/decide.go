@@ -40,7 +40,7 @@ func (l *lane) decide(ctx context.Context, f *flight) executor.Outcome {
 	}
 	f.Time = time.UnixMicro(max(now.UnixMicro(), f.cached.decidedAt)).UTC()
 	f.refusal, f.conflict = nil, nil
-	if err := Admit(f.handler.Command, f.Target, f.cached.version, f.Expected); err != nil {
+	if err := Admit(f.handler.Command, f.Target, f.cached.version, f.Expected, f.handler.agg.State.IsDeleted(f.cached.state)); err != nil {
 		t.end()
 		if errors.Is(err, wow.ErrConflict) {
 			f.conflict, f.step = err, stepSettle

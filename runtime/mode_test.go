@@ -13,17 +13,26 @@ func TestAdmitHoldsCommandsToTheirMode(t *testing.T) {
 		mode              wow.Mode
 		version, expected int64
 		want              string
+		deleted           bool
 	}{
-		{wow.Exists, 0, 0, CodeNotFound},
-		{wow.Exists, 1, 0, ""},
-		{wow.Upsert, 0, 0, ""},
-		{wow.Upsert, 1, 0, ""},
-		{wow.Create, 0, 0, ""},
-		{wow.Create, 1, 0, CodeAlreadyExists},
-		{wow.Upsert, 3, 3, ""},
-		{wow.Upsert, 3, 2, "conflict"},
+		{wow.Exists, 0, 0, CodeNotFound, false},
+		{wow.Exists, 1, 0, "", false},
+		{wow.Upsert, 0, 0, "", false},
+		{wow.Upsert, 1, 0, "", false},
+		{wow.Create, 0, 0, "", false},
+		{wow.Create, 1, 0, CodeAlreadyExists, false},
+		{wow.Upsert, 3, 3, "", false},
+		{wow.Upsert, 3, 2, "conflict", false},
+		{wow.Exists, 3, 0, CodeDeleted, true},
+		{wow.Upsert, 3, 0, CodeDeleted, true},
+		{wow.Create, 3, 0, CodeDeleted, true},
+		{wow.Upsert, 3, 2, CodeDeleted, true},
+		{wow.Recover, 3, 0, "", true},
+		{wow.Recover, 3, 2, "conflict", true},
+		{wow.Recover, 3, 0, CodeNotDeleted, false},
+		{wow.Recover, 0, 0, CodeNotFound, false},
 	} {
-		err := Admit(&wow.CommandType{Name: "add_item", Mode: c.mode}, target, c.version, c.expected)
+		err := Admit(&wow.CommandType{Name: "add_item", Mode: c.mode}, target, c.version, c.expected, c.deleted)
 		if got := wow.Code(err); got != c.want {
 			t.Errorf("%s at version %d, expected %d: got code %q (%v), want %q", c.mode, c.version, c.expected, got, err, c.want)
 		}

@@ -37,6 +37,7 @@ type Aggregate struct {
 	NewValue    bool   // it returns T, not *T
 	Key         *Key   // the state's own key field, or nil
 	Tenant      bool   // every command carries a tenant
+	Deleted     string // the state's field that says that it was deleted, or ""
 	Snapshot    int    // commits between snapshots; 0 is off
 	Fingerprint string // of the state's Go type
 	Handlers    []*HandlerType
@@ -129,6 +130,8 @@ const (
 	Create Mode = "create"
 	Upsert Mode = "upsert"
 	Exists Mode = "exists"
+	// Recover is for an aggregate that was deleted.
+	Recover Mode = "recover"
 )
 
 // Command is a command that the package declares.

@@ -17,7 +17,7 @@ var Directives = []Directive{
 	{
 		Name: "aggregate", On: OnType,
 		Summary: "makes a type the state of an aggregate",
-		Doc:     "Methods of the state that take a command decide, methods on its pointer that take an event apply it. Decisions must not change the state; applying must not fail.",
+		Doc:     "Methods of the state that take a command decide, methods on its pointer that take an event apply it. Decisions must not change the state; applying must not fail. A bool field tagged `wow:\"deleted\"` says that the aggregate was deleted: an event sets it, and from then on only a command marked recover is decided.",
 		Args: []Arg{
 			{Name: "name", Kind: Wire, Default: "the type's name in snake case", Summary: "the wire name, frozen once something is stored"},
 			{Name: "context", Kind: Wire, Default: "the package's context", Summary: "the bounded context"},
@@ -44,6 +44,7 @@ var Directives = []Directive{
 			{Name: "create", Kind: Flag, Group: "mode", Summary: "the aggregate must not exist yet"},
 			{Name: "upsert", Kind: Flag, Group: "mode", Summary: "the aggregate may exist or not"},
 			{Name: "exists", Kind: Flag, Group: "mode", Summary: "the aggregate must exist"},
+			{Name: "recover", Kind: Flag, Group: "mode", Summary: "the aggregate must have been deleted"},
 			{Name: "name", Kind: Wire, Default: "the type's name in snake case", Summary: "the wire name"},
 			{Name: "aggregate", Kind: Wire, Default: "the one that handles it in this package", Summary: "the aggregate, where that is declared in another package"},
 			{Name: "context", Kind: Wire, Default: "the aggregate's context", Summary: "the aggregate's context, where that is declared in another package"},

@@ -141,7 +141,7 @@ func yamlShape() *Shape {
 }
 
 // FieldTags are the values of the struct tag wow.
-var FieldTags = []string{"key", "tenant", "version", "request"}
+var FieldTags = []string{"key", "tenant", "version", "request", "deleted"}
 
 func summaryOf(directive string) string {
 	d, _ := Lookup(directive)

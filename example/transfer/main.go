@@ -49,6 +49,7 @@ const catalogue = `
 Commands; the id is that of the account:
   open_account      {"Owner":"Ann","Limit":100000}                  amounts are cents
   deposit           {"Cents":5000}
+  close_account     {}                                              an empty one; reopen_account {} undoes it
   prepare_transfer  {"TransferID":"t1","To":"bob","Cents":2000}     begins a transfer
 The saga sends what follows, and so can you:
   enter_amount      {"TransferID":"t1","From":"ann","Cents":2000}

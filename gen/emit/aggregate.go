@@ -94,6 +94,10 @@ func (e *emitter) state(a *schema.Aggregate) {
 			jen.Return(jen.Id(e.applyName(a)).Call(jen.Id("s").Assert(jen.Op("*").Id(a.Type)), jen.Id("e"), jen.Id("m"))),
 		)),
 	)
+	if a.Deleted != "" {
+		fields = append(fields, field("Deleted", jen.Func().Params(jen.Id("s").Add(wow("State"))).Bool().Add(
+			oneLine(jen.Return(jen.Id("s").Assert(jen.Op("*").Id(a.Type)).Dot(a.Deleted))))))
+	}
 	e.file.Line()
 	e.add(jen.Var().Id(e.stateVar(a)).Op("=").Add(wow("StateType")).Add(block("{", "}", fields...)))
 }

@@ -78,7 +78,7 @@ func (e *emitter) asKey(k *schema.Key, value *jen.Statement) *jen.Statement {
 // commandTypes writes the descriptions of commands.
 func (e *emitter) commandTypes(list []*schema.Command) {
 	for _, c := range list {
-		mode := map[schema.Mode]string{schema.Create: "Create", schema.Upsert: "Upsert", schema.Exists: "Exists"}[c.Mode]
+		mode := map[schema.Mode]string{schema.Create: "Create", schema.Upsert: "Upsert", schema.Exists: "Exists", schema.Recover: "Recover"}[c.Mode]
 		decode := []jen.Code{
 			jen.Var().Id("c").Id(c.Type),
 			jen.If(jen.Err().Op(":=").Id("decode").Call(jen.Id("body"), jen.Op("&").Id("c")), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),

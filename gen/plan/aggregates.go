@@ -35,10 +35,23 @@ func (u *Unit) aggregate(typ string, d *schema.Decl) {
 		tag, ok := reflect.StructTag(f.Tag).Lookup("wow")
 		switch {
 		case !ok:
+		case tag == "deleted" && a.Deleted != "":
+			u.report(f.TagPos, diag.Diagnostic{
+				Code: "two-fields", Message: typ + " has two fields tagged deleted", Wanted: "one", Found: a.Deleted + " and " + f.Name,
+				Fix: "remove one of the tags", See: "aggregate",
+			})
+		case tag == "deleted":
+			a.Deleted = f.Name
+			if !f.Type.Is("", "bool") {
+				u.report(f.TagPos, diag.Diagnostic{
+					Code: "not-a-bool", Message: "the field " + f.Name + ", tagged deleted, is no bool",
+					Wanted: "bool", Found: f.Type.Text, Fix: "make it a bool", See: "aggregate",
+				})
+			}
 		case tag != "key":
 			u.report(f.TagPos, diag.Diagnostic{
 				Code: "tag-on-state", Message: "the tag " + tag + " means nothing in a state",
-				Wanted: "only key, on the field that holds the aggregate's ID", Found: tag, Fix: "remove the tag, or move it to the commands", See: "aggregate",
+				Wanted: "key, on the field that holds the aggregate's ID, or deleted", Found: tag, Fix: "remove the tag, or move it to the commands", See: "aggregate",
 			})
 		case a.Key != nil:
 			u.twoKeys(typ, a.Key.Field, f)

@@ -62,7 +62,7 @@ func (u *Unit) addCommand(typ, why string) {
 	c := &schema.Command{Type: typ, Name: schema.Snake(typ), Pos: t.Pos, Why: why}
 	d := u.decl(typ, "command")
 	c.Name = u.wireName(typ, d)
-	for _, mode := range []schema.Mode{schema.Create, schema.Upsert, schema.Exists} {
+	for _, mode := range []schema.Mode{schema.Create, schema.Upsert, schema.Exists, schema.Recover} {
 		if _, ok := d.Get(string(mode)); ok {
 			c.Mode, c.Marked = mode, true
 		}
@@ -109,6 +109,12 @@ func (u *Unit) commandFields(c *schema.Command) {
 			continue
 		}
 		roles[tag] = f
+	}
+	if f, ok := roles["deleted"]; ok {
+		u.report(f.TagPos, diag.Diagnostic{
+			Code: "stray-tag", Message: "the tag deleted stands in " + c.Type + ", which is a command",
+			Wanted: "the tag in a state", Found: "a command", Fix: "move it to the bool field of the state that says so, or remove it", See: "aggregate",
+		})
 	}
 	if f, ok := roles["tenant"]; ok {
 		c.Tenant = u.keyOf(f, "the tenant")
@@ -235,10 +241,14 @@ func (u *Unit) strayTags() {
 			if role != "" {
 				what = article(role)
 			}
-			u.report(f.TagPos, diag.Diagnostic{
+			d := diag.Diagnostic{
 				Code: "stray-tag", Message: "the tag " + tag + " stands in " + typ + ", which is " + what,
 				Wanted: "the tag in a command", Found: what, Fix: "add a field tagged `wow:\"key\"` or //wow:command, or remove the tag", See: "command",
-			})
+			}
+			if tag == "deleted" {
+				d.Wanted, d.Fix, d.See = "the tag in a state", "add //wow:aggregate, or remove the tag", "aggregate"
+			}
+			u.report(f.TagPos, d)
 		}
 	}
 }
@@ -294,6 +304,12 @@ func (u *Unit) finishCommands() {
 		c := u.commands[typ]
 		if c.Local == nil {
 			continue
+		}
+		if c.Mode == schema.Recover && c.Local.Deleted == "" {
+			u.report(u.decl(typ, "command").Pos, diag.Diagnostic{
+				Code: "never-deleted", Message: typ + " recovers " + c.Local.Type + ", which cannot be deleted",
+				Wanted: "a bool field of " + c.Local.Type + " tagged `wow:\"deleted\"`", Found: "none", Fix: "add Deleted bool `wow:\"deleted\"`, and an event that sets it", See: "aggregate",
+			})
 		}
 		if !c.Marked {
 			c.Mode = schema.Upsert

@@ -45,7 +45,7 @@ func (s *Scenario) When(cmd wow.Sendable) *Outcome {
 	if c, ok := body.(wow.Versioned); ok {
 		in.Expected = c.WowExpected()
 	}
-	if o.err = admit(in, w.version); o.err != nil {
+	if o.err = admit(in, w.version, g.State.IsDeleted(w.a)); o.err != nil {
 		return o
 	}
 	o.events, o.err = wowrt.Decided(t.Context(), func(out *wowrt.Decision) error {
@@ -68,13 +68,13 @@ func (s *Scenario) When(cmd wow.Sendable) *Outcome {
 }
 
 // admit checks what the runtime checks before a handler is asked.
-func admit(in *wowrt.Command, version int64) error {
+func admit(in *wowrt.Command, version int64, deleted bool) error {
 	if v, ok := in.Body.(wowrt.Validatable); ok {
 		if err := v.Validate(); err != nil {
 			return fmt.Errorf("%w: %w", wow.ErrInvalid, err)
 		}
 	}
-	return wowrt.Admit(in.Body.WowCommand(), in.Target, version, in.Expected)
+	return wowrt.Admit(in.Body.WowCommand(), in.Target, version, in.Expected, deleted)
 }
 
 // Then expects that exactly these events happen, in this order.

@@ -20,6 +20,7 @@ type Account struct {
 	Limit   int            // cents that it may hold, the locked ones included
 	Balance int            // cents that can be spent
 	Locked  map[string]int // cents on their way to others, by transfer
+	Closed  bool           `wow:"deleted"`
 }
 
 // OpenAccount refuses an account that could hold nothing.
@@ -82,6 +83,19 @@ func (a *Account) UnlockAmount(cmd UnlockAmount) (AmountUnlocked, error) {
 	return AmountUnlocked{TransferID: cmd.TransferID, Cents: cents, Reason: cmd.Reason}, nil
 }
 
+// CloseAccount deletes the account, when nothing is in it or on its way.
+func (a *Account) CloseAccount(CloseAccount) (AccountClosed, error) {
+	if left := a.Total(); left > 0 {
+		return AccountClosed{}, wow.Refuse("not_empty", "the account holds %d cents", left)
+	}
+	return AccountClosed{}, nil
+}
+
+// ReopenAccount makes it live again.
+func (a *Account) ReopenAccount(ReopenAccount) (AccountReopened, error) {
+	return AccountReopened{}, nil
+}
+
 // room refuses what the account may not take in. What is locked counts: it may
 // come back.
 func (a *Account) room(cents int) error {
@@ -109,6 +123,12 @@ func (a *Account) AccountOpened(e AccountOpened) { a.Owner, a.Limit = e.Owner, e
 
 // Deposited happens.
 func (a *Account) Deposited(e Deposited) { a.Balance += e.Cents }
+
+// AccountClosed happens.
+func (a *Account) AccountClosed(AccountClosed) { a.Closed = true }
+
+// AccountReopened happens.
+func (a *Account) AccountReopened(AccountReopened) { a.Closed = false }
 
 // TransferPrepared happens.
 func (a *Account) TransferPrepared(e TransferPrepared) {

@@ -24,6 +24,27 @@ func TestOpeningAnAccount(t *testing.T) {
 	bank.Given(opened).When(domain.OpenAccount{AccountID: "ann", Owner: "Eve", Limit: 1}).ThenRefused(wowrt.CodeAlreadyExists)
 }
 
+func TestAClosedAccountTakesNothingUntilItIsReopened(t *testing.T) {
+	bank := wowtest.New(t, domain.RegisterAccount)
+	closed := domain.AccountClosed{}
+
+	bank.Given(opened, deposited).When(domain.CloseAccount{AccountID: "ann"}).ThenRefused("not_empty")
+	bank.Given(opened).When(domain.CloseAccount{AccountID: "ann"}).Then(closed).
+		ThenState(&domain.Account{ID: "ann", Owner: "Ann", Limit: 1000, Closed: true})
+	for _, cmd := range []wow.Sendable{
+		domain.Deposit{AccountID: "ann", Cents: 1},
+		domain.EnterAmount{AccountID: "ann", TransferID: "t9", From: "bob", Cents: 1},
+		domain.CloseAccount{AccountID: "ann"},
+		domain.OpenAccount{AccountID: "ann", Owner: "Eve", Limit: 1},
+	} {
+		bank.Given(opened, closed).When(cmd).ThenRefused(wowrt.CodeDeleted)
+	}
+	bank.Given(opened, closed).When(domain.ReopenAccount{AccountID: "ann"}).Then(domain.AccountReopened{})
+	bank.Given(opened, closed, domain.AccountReopened{}).When(domain.Deposit{AccountID: "ann", Cents: 600}).Then(deposited)
+	bank.Given(opened).When(domain.ReopenAccount{AccountID: "ann"}).ThenRefused(wowrt.CodeNotDeleted)
+	bank.When(domain.ReopenAccount{AccountID: "ann"}).ThenRefused(wowrt.CodeNotFound)
+}
+
 func TestDepositingMoney(t *testing.T) {
 	bank := wowtest.New(t, domain.RegisterAccount)
 	deposit := func(cents int) domain.Deposit { return domain.Deposit{AccountID: "ann", Cents: cents} }

@@ -16,6 +16,12 @@ const _ uint = wowrt.Format1
 // Aggregate account: key routing.
 
 // WowTarget routes the command to its account.
+func (c CloseAccount) WowTarget() wow.Target { return accountTarget(c.AccountID) }
+
+// WowCommand describes the command.
+func (CloseAccount) WowCommand() *wow.CommandType { return &closeAccountCommand }
+
+// WowTarget routes the command to its account.
 func (c ConfirmTransfer) WowTarget() wow.Target { return accountTarget(c.AccountID) }
 
 // WowCommand describes the command.
@@ -46,6 +52,12 @@ func (c PrepareTransfer) WowTarget() wow.Target { return accountTarget(c.Account
 func (PrepareTransfer) WowCommand() *wow.CommandType { return &prepareTransferCommand }
 
 // WowTarget routes the command to its account.
+func (c ReopenAccount) WowTarget() wow.Target { return accountTarget(c.AccountID) }
+
+// WowCommand describes the command.
+func (ReopenAccount) WowCommand() *wow.CommandType { return &reopenAccountCommand }
+
+// WowTarget routes the command to its account.
 func (c UnlockAmount) WowTarget() wow.Target { return accountTarget(c.AccountID) }
 
 // WowCommand describes the command.
@@ -53,6 +65,24 @@ func (UnlockAmount) WowCommand() *wow.CommandType { return &unlockAmountCommand 
 
 func accountTarget(id string) wow.Target {
 	return wow.Target{Aggregate: "bank.account", ID: id}
+}
+
+var closeAccountCommand = wow.CommandType{
+	Aggregate: "bank.account",
+	Name:      "close_account",
+	Mode:      wow.Exists,
+	Decode:    decodeCloseAccount,
+}
+
+func decodeCloseAccount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c CloseAccount
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
 }
 
 var confirmTransferCommand = wow.CommandType{
@@ -145,6 +175,24 @@ func decodePrepareTransfer(decode wow.Unmarshal, key string, body []byte) (wow.S
 	return c, nil
 }
 
+var reopenAccountCommand = wow.CommandType{
+	Aggregate: "bank.account",
+	Name:      "reopen_account",
+	Mode:      wow.Recover,
+	Decode:    decodeReopenAccount,
+}
+
+func decodeReopenAccount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+	var c ReopenAccount
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	if c.AccountID == "" {
+		c.AccountID = key
+	}
+	return c, nil
+}
+
 var unlockAmountCommand = wow.CommandType{
 	Aggregate: "bank.account",
 	Name:      "unlock_amount",
@@ -166,7 +214,13 @@ func decodeUnlockAmount(decode wow.Unmarshal, key string, body []byte) (wow.Send
 // Aggregate account: events.
 
 // WowEvent describes the event.
+func (AccountClosed) WowEvent() *wow.EventType { return &accountClosedEvent }
+
+// WowEvent describes the event.
 func (AccountOpened) WowEvent() *wow.EventType { return &accountOpenedEvent }
+
+// WowEvent describes the event.
+func (AccountReopened) WowEvent() *wow.EventType { return &accountReopenedEvent }
 
 // WowEvent describes the event.
 func (AmountEntered) WowEvent() *wow.EventType { return &amountEnteredEvent }
@@ -183,6 +237,19 @@ func (TransferConfirmed) WowEvent() *wow.EventType { return &transferConfirmedEv
 // WowEvent describes the event.
 func (TransferPrepared) WowEvent() *wow.EventType { return &transferPreparedEvent }
 
+var accountClosedEvent = wow.EventType{
+	Aggregates: []string{"bank.account"},
+	Name:       "account_closed",
+	Revision:   1,
+	Decode:     decodeAccountClosed,
+}
+
+func decodeAccountClosed(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e AccountClosed
+	err := decode(data, &e)
+	return e, err
+}
+
 var accountOpenedEvent = wow.EventType{
 	Aggregates: []string{"bank.account"},
 	Name:       "account_opened",
@@ -192,6 +259,19 @@ var accountOpenedEvent = wow.EventType{
 
 func decodeAccountOpened(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
 	var e AccountOpened
+	err := decode(data, &e)
+	return e, err
+}
+
+var accountReopenedEvent = wow.EventType{
+	Aggregates: []string{"bank.account"},
+	Name:       "account_reopened",
+	Revision:   1,
+	Decode:     decodeAccountReopened,
+}
+
+func decodeAccountReopened(decode wow.Unmarshal, data []byte) (wow.DomainEvent, error) {
+	var e AccountReopened
 	err := decode(data, &e)
 	return e, err
 }
@@ -268,10 +348,12 @@ func (*Account) WowState() *wow.StateType { return &accountState }
 
 var accountState = wow.StateType{
 	Aggregate: "bank.account",
-	Revision:  "7d7bc3675a7f",
+	Revision:  "74bc2ca7df64",
 	Snapshot:  50,
 	Events: []*wow.EventType{
+		&accountClosedEvent,
 		&accountOpenedEvent,
+		&accountReopenedEvent,
 		&amountEnteredEvent,
 		&amountUnlockedEvent,
 		&depositedEvent,
@@ -291,14 +373,19 @@ var accountState = wow.StateType{
 	Apply: func(s wow.State, e wow.DomainEvent, m *wow.EventMeta) bool {
 		return applyAccount(s.(*Account), e, m)
 	},
+	Deleted: func(s wow.State) bool { return s.(*Account).Closed },
 }
 
 // applyAccount lets an event happen to s. It reports false for one it does
 // not know.
 func applyAccount(s *Account, event wow.DomainEvent, m *wow.EventMeta) bool {
 	switch e := event.(type) {
+	case AccountClosed:
+		s.AccountClosed(e)
 	case AccountOpened:
 		s.AccountOpened(e)
+	case AccountReopened:
+		s.AccountReopened(e)
 	case AmountEntered:
 		s.AmountEntered(e)
 	case AmountUnlocked:
@@ -324,6 +411,12 @@ type accountDispatcher struct{}
 // s.
 func (d *accountDispatcher) dispatch(ctx context.Context, s *Account, in *wowrt.Command, out *wowrt.Decision) error {
 	switch c := in.Body.(type) {
+	case CloseAccount:
+		accountClosed, err := s.CloseAccount(c)
+		if err != nil {
+			return err
+		}
+		out.Add(accountClosed)
 	case ConfirmTransfer:
 		transferConfirmed, err := s.ConfirmTransfer(c)
 		if err != nil {
@@ -354,6 +447,12 @@ func (d *accountDispatcher) dispatch(ctx context.Context, s *Account, in *wowrt.
 			return err
 		}
 		out.Add(transferPrepared)
+	case ReopenAccount:
+		accountReopened, err := s.ReopenAccount(c)
+		if err != nil {
+			return err
+		}
+		out.Add(accountReopened)
 	case UnlockAmount:
 		amountUnlocked, err := s.UnlockAmount(c)
 		if err != nil {
@@ -372,11 +471,13 @@ func accountMailbox(d *accountDispatcher) wowrt.Aggregate {
 	return wowrt.Aggregate{
 		State: &accountState,
 		Commands: []wowrt.CommandHandler{
+			{Command: &closeAccountCommand},
 			{Command: &confirmTransferCommand},
 			{Command: &depositCommand},
 			{Command: &enterAmountCommand},
 			{Command: &openAccountCommand},
 			{Command: &prepareTransferCommand},
+			{Command: &reopenAccountCommand},
 			{Command: &unlockAmountCommand},
 		},
 		Decide: func(ctx context.Context, s wow.State, in *wowrt.Command, out *wowrt.Decision) error {
@@ -406,6 +507,11 @@ func (c *AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadO
 	return state.(*Account), version, nil
 }
 
+// CloseAccount sends cmd and waits until it is processed.
+func (c *AccountClient) CloseAccount(ctx context.Context, cmd CloseAccount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+	return c.gateway.Send(ctx, cmd, opts...)
+}
+
 // ConfirmTransfer sends cmd and waits until it is processed.
 func (c *AccountClient) ConfirmTransfer(ctx context.Context, cmd ConfirmTransfer, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
@@ -428,6 +534,11 @@ func (c *AccountClient) OpenAccount(ctx context.Context, cmd OpenAccount, opts .
 
 // PrepareTransfer sends cmd and waits until it is processed.
 func (c *AccountClient) PrepareTransfer(ctx context.Context, cmd PrepareTransfer, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
+	return c.gateway.Send(ctx, cmd, opts...)
+}
+
+// ReopenAccount sends cmd and waits until it is processed.
+func (c *AccountClient) ReopenAccount(ctx context.Context, cmd ReopenAccount, opts ...wowrt.SendOption) (wowrt.Receipt, error) {
 	return c.gateway.Send(ctx, cmd, opts...)
 }
 
@@ -529,4 +640,4 @@ func RegisterTransfer(r *wowrt.Runtime, transfer Transfer) {
 	r.AddSaga(transferMailbox(&transferDispatcher{transfer: transfer}))
 }
 
-// wowgen:sum c05ac6d33c7452ba
+// wowgen:sum 6ce226f8e5890396

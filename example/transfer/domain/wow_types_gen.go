@@ -44,6 +44,16 @@ type UnlockAmount struct {
 	Reason     string
 }
 
+// CloseAccount is a command to the aggregate account.
+type CloseAccount struct {
+	AccountID string `wow:"key"`
+}
+
+// ReopenAccount is a command to the aggregate account.
+type ReopenAccount struct {
+	AccountID string `wow:"key"`
+}
+
 // AccountOpened is the event account_opened.
 type AccountOpened struct {
 	Owner string
@@ -82,4 +92,10 @@ type AmountUnlocked struct {
 	Reason     string
 }
 
-// wowgen:sum 51cb48a433f53258
+// AccountClosed is the event account_closed.
+type AccountClosed struct{}
+
+// AccountReopened is the event account_reopened.
+type AccountReopened struct{}
+
+// wowgen:sum e39080918af99a05
