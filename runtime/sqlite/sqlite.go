@@ -70,6 +70,11 @@ const (
 	cachedStreams   = 1 << 16  // aggregates whose head is kept in memory
 )
 
+// patience is how long a connection waits for a lock of another. There is one
+// writer, but a reader that finds the index of the log half written takes the
+// writer's lock for a moment, to be sure that it was a writer who did that.
+const patience = "busy_timeout=5000"
+
 // Store is a store in a file. All methods are safe for concurrent use.
 type Store struct {
 	path     string
@@ -131,7 +136,7 @@ func (s *Store) open() (err error) {
 	if s.owner, err = own(s.path); err != nil {
 		return err
 	}
-	if s.w.conn, err = dial(s.path, "", "journal_mode=WAL",
+	if s.w.conn, err = dial(s.path, "", "journal_mode=WAL", patience,
 		fmt.Sprint("wal_autocheckpoint=", checkpointPages), fmt.Sprint("journal_size_limit=", 4*checkpointPages*4096),
 		fmt.Sprint("cache_size=-", writerCache>>10)); err != nil {
 		return err
@@ -178,7 +183,7 @@ func (s *Store) dialReader() (*conn, error) {
 	if s.config.ReadOnly {
 		mode = "ro"
 	}
-	return dial(s.path, mode, "query_only=1", fmt.Sprint("cache_size=-", readerCache>>10))
+	return dial(s.path, mode, "query_only=1", patience, fmt.Sprint("cache_size=-", readerCache>>10))
 }
 
 // ID implements store.Store.
