@@ -5,7 +5,7 @@ GO          ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race generate reference check lint bench bench-quick bench-gen fuzz sim model mutants crash
+.PHONY: help demo test race generate reference check lint bench bench-quick bench-gen bench-runtime soak fuzz sim model mutants crash
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ bench-quick: ## prove the peers right and run every benchmark for a moment
 
 bench-gen: ## measure the generator beside five others, 3 minutes: bench/GEN.md
 	$(MAKE) -C bench gen
+
+bench-runtime: ## measure the runtime beside frameworks, with histories, and idle: bench/FRAMEWORK.md
+	$(MAKE) -C bench framework
+
+soak: ## ten minutes of steady load; fails if memory, goroutines or files grow
+	$(MAKE) -C bench soak
 
 fuzz: ## feed the generator directives, YAML and whole files, half a minute each
 	$(GO) test ./gen -run '^$$' -fuzz '^FuzzGo$$' -fuzztime 30s

@@ -69,7 +69,15 @@ func run(rounds, n int, quick bool, out string) error {
 			}
 		}
 	}
-	text := "# The runtime beside frameworks\n\n" + report.Head("go run ./framework "+strings.Join(os.Args[1:], " "), began, load) + "\n" + t.Markdown()
+	flat, err := flatness(rounds, n/5)
+	if err != nil {
+		return err
+	}
+	idles, err := idle(n / 5)
+	if err != nil {
+		return err
+	}
+	text := "# The runtime beside frameworks\n\n" + report.Head("go run ./framework "+strings.Join(os.Args[1:], " "), began, load) + "\n" + t.Markdown() + "\n" + flat.Markdown() + "\nIdle aggregates: " + idles + ".\n"
 	fmt.Print(text)
 	if quick {
 		return nil
