@@ -105,7 +105,9 @@ const creditBatch = 16
 
 // Submit admits a message. If the window is full it waits, as long as ctx
 // lasts; when there is room it does not look at ctx. In a handler, pass the
-// handler's context: then Submit gives the worker away while it waits.
+// handler's context: then Submit gives the worker away while it waits. Handlers
+// of a lane that all wait for room in it get [ErrOwnKey]; those of two lanes that
+// wait for room in each other's are not found out, and wait as long as ctx lasts.
 //
 // A message that is refused has not run and never will; one that was admitted
 // runs exactly once, or is reported by Close.

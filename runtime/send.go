@@ -45,7 +45,9 @@ func (s Stage) String() string {
 type SendOption func(*Command)
 
 // WithRequest gives the command an idempotency key: for each aggregate it takes
-// effect once, and each sending gets the answer of the first.
+// effect once, and each sending gets the answer of the first. That is so whatever
+// is sent with the key: one that is used for two different commands hides the
+// second.
 func WithRequest(id string) SendOption { return func(c *Command) { c.Request = id } }
 
 // WithVersion has the command fail with wow.ErrConflict unless the aggregate is
