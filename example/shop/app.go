@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/wowgen/wow/example/internal/data"
 	"github.com/wowgen/wow/example/shop/domain"
@@ -62,6 +65,10 @@ func assemble(ctx context.Context, place *data.Place, set settings) (*app, error
 	if err != nil {
 		return nil, err
 	}
+	receipts := filepath.Join(place.Dir, "receipts")
+	if err := os.MkdirAll(receipts, 0o755); err != nil {
+		return nil, fmt.Errorf("making a folder for receipts: %w", err)
+	}
 	cfg := wowrt.Config{Store: place.Store, Logger: set.logger}
 	cfg.Dispatch.MaxInFlight = set.inFlight
 	r := wowrt.New(cfg)
@@ -69,7 +76,7 @@ func assemble(ctx context.Context, place *data.Place, set settings) (*app, error
 		runtime:  r,
 		carts:    domain.NewCartClient(r.Gateway()),
 		orders:   domain.NewOrderClient(r.Gateway()),
-		receipts: &domain.Receipts{Dir: place.Dir},
+		receipts: &domain.Receipts{Dir: receipts},
 		desk:     new(domain.Desk),
 		cartView: cartView,
 		sales:    sales,

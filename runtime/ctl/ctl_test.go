@@ -156,6 +156,9 @@ func TestAnImportTellsAllMistakesAndStoresNothing(t *testing.T) {
 	head, err := s.Head(t.Context(), 0)
 	require.NoError(t, err)
 	require.Zero(t, head.Seq)
+	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte{'x'}, 3<<20), 0o644))
+	_, errs = run(t, ctl.Program{Store: s}, ctl.Wrong, "import", file)
+	require.Contains(t, errs, "bad.jsonl:1: the line is longer than 1843200 bytes, and no commit is")
 
 	// Another commit in its place is not overwritten.
 	shop(t, s, 1)

@@ -194,7 +194,9 @@ func lines(name string, f func(n int, text []byte) error) error {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 	}
-	if err := in.Err(); err != nil {
+	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s:%d: the line is longer than %d bytes, and no commit is", name, n+1, maxLine)
+	} else if err != nil {
 		return fmt.Errorf("%s:%d: %w", name, n+1, err)
 	}
 	return nil

@@ -175,6 +175,13 @@ func TestWhatIsNoStoreIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestAFolderIsNoFile(t *testing.T) {
+	_, err := sqlite.Open(t.TempDir(), sqlite.Config{})
+	if err == nil || !strings.Contains(err.Error(), "it is a folder; name the file in it") {
+		t.Errorf("opening a folder: %v", err)
+	}
+}
+
 func TestStrangePathsAreFiles(t *testing.T) {
 	for _, name := range []string{"a b.db", "100%.db", "what?.db", "c#.db", "ö.db", "file:x.db", "a&mode=ro.db"} {
 		path := filepath.Join(t.TempDir(), name)

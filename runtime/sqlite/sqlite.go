@@ -102,6 +102,9 @@ func Open(path string, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: opening %q: %w", path, err)
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("sqlite: opening %q: it is a folder; name the file in it", path)
+	}
 	if c.Readers <= 0 {
 		c.Readers = max(4, runtime.NumCPU())
 	}
