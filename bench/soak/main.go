@@ -39,9 +39,9 @@ func main() {
 
 const (
 	clients  = 16
-	accounts = 1000 // that stay
-	every    = 20   // of the commands one goes to an aggregate that is new
-	samples  = 60   // taken of the run
+	accounts = 1000   // that stay
+	samples  = 60     // taken of the run
+	known    = 90_000 // aggregates that fill every cache: the store keeps the heads of 65,536
 )
 
 func soak(long time.Duration, rate int) (err error) {
@@ -65,6 +65,9 @@ func soak(long time.Duration, rate int) (err error) {
 	}
 	client := bank.NewAccountClient(r.Gateway())
 
+	// One command in so many goes to an aggregate that is new, so that the caches
+	// are full after a third of the time.
+	every := max(1, int(float64(rate)*long.Seconds()/3)/known)
 	var sent, failed atomic.Int64
 	stop := make(chan struct{})
 	var senders sync.WaitGroup
