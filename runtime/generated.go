@@ -28,6 +28,8 @@ type Command struct {
 
 	// await waits for a stage behind PROCESSED; nil if the sender asked for none.
 	await func(ctx context.Context, r *Runtime, processed Receipt) (Receipt, error)
+	// unattended has Send return once the command is admitted.
+	unattended bool
 }
 
 // Unhandled is the error of a dispatcher that does not know a command.

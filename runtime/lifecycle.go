@@ -243,6 +243,7 @@ func (r *Runtime) shut(ctx context.Context) error {
 		errs = append(errs, r.executor.Close(ctx))
 	}
 	r.flights.cut()
+	r.unattended.Wait()
 	l.stage.Store(stopped)
 	return errors.Join(errs...)
 }

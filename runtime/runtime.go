@@ -29,6 +29,8 @@ type Runtime struct {
 	commands commands
 	flights  flightPool
 
+	unattended sync.WaitGroup // goroutines that hear what nobody waits for
+
 	consumers consumers
 
 	life life

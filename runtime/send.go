@@ -28,12 +28,15 @@ type Receipt struct {
 type Stage uint8
 
 const (
-	Sent         Stage = iota // the command is on its way
-	Processed                 // its events are stored
-	Snapshotted               // a snapshot holds them, where one was due
-	Projected                 // the projections that subscribe have seen them
-	EventHandled              // and the processors have handled them
-	SagaHandled               // and the sagas, whose commands have an outcome
+	// Sent: the command is admitted and will be decided, unless the process dies
+	// before. Nobody hears how it comes out; that it failed is logged. The
+	// sender's ctx bounds the admission alone.
+	Sent         Stage = iota
+	Processed          // its events are stored
+	Snapshotted        // a snapshot holds them, where one was due
+	Projected          // the projections that subscribe have seen them
+	EventHandled       // and the processors have handled them
+	SagaHandled        // and the sagas, whose commands have an outcome
 )
 
 // String returns the stage in capitals, as it is written to users.
@@ -118,6 +121,9 @@ func (f *flight) compose(cmd wow.Sendable, opts []SendOption) error {
 
 // send carries a composed command to its answer. The flight is gone after it.
 func (r *Runtime) send(ctx context.Context, f *flight) (Receipt, error) {
+	if f.unattended {
+		return r.dispatch(ctx, f)
+	}
 	if err := r.enter(ctx, f); err != nil {
 		err = fmt.Errorf("runtime: sending %s to %s: %w", f.Body.WowCommand().Name, f.Target, err)
 		f.free()
@@ -154,6 +160,9 @@ func (f *flight) waitInHandler(ctx context.Context) error {
 // enter validates a command and puts it into the mailbox of its aggregate.
 func (r *Runtime) enter(ctx context.Context, f *flight) error {
 	f.sender, f.cause = ctx, causeOf(ctx)
+	if f.unattended {
+		f.sender = context.WithoutCancel(ctx)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -17,7 +17,13 @@ import (
 // The command is PROCESSED whatever comes of the wait: an error of it is a
 // *WaitError, and the receipt stands beside it. A handler cannot wait for
 // consumers: they may be waiting for it.
+//
+// WaitFor(Sent) has Send return at once when the command is admitted; see
+// [Sent]. It goes with no other WaitFor.
 func WaitFor(stage Stage, consumers ...string) SendOption {
+	if stage == Sent {
+		return func(c *Command) { c.unattended = true }
+	}
 	return func(c *Command) {
 		before := c.await
 		c.await = func(ctx context.Context, r *Runtime, receipt Receipt) (Receipt, error) {
