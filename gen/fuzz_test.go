@@ -2,6 +2,7 @@ package gen_test
 
 import (
 	"bytes"
+	"go/format"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,15 @@ func generate(t *testing.T, goFile, yaml []byte) {
 			b.WriteString(d.Pos.String() + d.Message + "\n")
 		}
 		for _, c := range r.Changes {
+			if strings.HasSuffix(c.Path, ".go") && c.New != nil {
+				want, err := format.Source(c.New)
+				if err != nil {
+					t.Fatalf("what was written does not parse: %v\n%s", err, c.New)
+				}
+				if !bytes.Equal(c.New, want) {
+					t.Fatalf("not as gofmt would have it, first at:\n%s", firstDifference(string(c.New), string(want)))
+				}
+			}
 			b.Write(c.New)
 		}
 		return b.String()

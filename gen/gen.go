@@ -143,7 +143,7 @@ func (w *writer) pkg(p *schema.Package) []*output.Change {
 	}
 	for _, file := range []struct {
 		name string
-		emit func(*schema.Package) (*emit.Source, error)
+		emit func(*schema.Package) ([]byte, error)
 	}{{source.GenName, emit.Gen}, {source.TypesName, emit.Types}} {
 		src, err := file.emit(p)
 		if err == nil {
@@ -166,7 +166,7 @@ func (w *writer) pkg(p *schema.Package) []*output.Change {
 
 // goFile compares one generated Go file; a nil source means that there should
 // be none.
-func (w *writer) goFile(p *schema.Package, name string, src *emit.Source) (*output.Change, error) {
+func (w *writer) goFile(p *schema.Package, name string, src []byte) (*output.Change, error) {
 	path := filepath.Join(p.Dir, name)
 	old, err := output.Read(path)
 	if err != nil {
@@ -176,17 +176,18 @@ func (w *writer) goFile(p *schema.Package, name string, src *emit.Source) (*outp
 	if old == nil && src == nil {
 		return nil, nil
 	}
-	state := output.Inspect(old)
-	if src != nil && state == output.Intact && output.SameTokens(old, src.Raw) {
-		return nil, nil
-	}
 	change := &output.Change{Path: path, Old: old}
 	if src != nil {
-		formatted, err := src.Format()
-		if err != nil {
-			return nil, err
+		if change.New, err = output.Format(src); err != nil {
+			return nil, fmt.Errorf("package %q: %w", p.Path, err)
 		}
-		change.New = output.Sign(formatted)
+		if output.Same(old, change.New) {
+			return nil, nil
+		}
+	}
+	state := output.Inspect(old)
+	if src != nil && state == output.Intact && output.SameTokens(old, change.New) {
+		return nil, nil // somebody's formatter has been there
 	}
 	contents := change.New
 	switch {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"go/format"
 	"maps"
 	"os"
 	"os/exec"
@@ -152,6 +153,34 @@ func (s *scenario) again(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if exit := cli.Main(cli.Env{Dir: s.dir, Stdout: &stdout, Stderr: &stderr}, []string{"-check", "./..."}); exit != cli.Fine {
 		t.Errorf("a second run would change something:\n%s%s", stdout.String(), stderr.String())
+	}
+	err := filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_gen.go") {
+			formatted(t, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// formatted holds a generated file to gofmt.
+func formatted(t *testing.T, path string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	want, err := format.Source(got)
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+		return
+	}
+	// A file of which nothing had to change keeps the line ends it had.
+	if got := bytes.ReplaceAll(got, []byte("\r\n"), []byte("\n")); !bytes.Equal(got, want) {
+		t.Errorf("%s is not as gofmt would have it, first at:\n%s", path, firstDifference(string(got), string(want)))
 	}
 }
 

@@ -9,7 +9,6 @@ package emit
 import (
 	"bytes"
 	"fmt"
-	"go/format"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -45,26 +44,9 @@ type emitter struct {
 	taken map[string]bool   // names of the file's imports and of our own declarations
 }
 
-// Source is a file that was written and not yet formatted: its tokens are
-// final. Formatting is half of the work, and spared where a file with the same
-// tokens is there already.
-type Source struct {
-	Raw     []byte
-	Package string // import path, for errors
-}
-
-// Format returns the file as gofmt would.
-func (s *Source) Format() ([]byte, error) {
-	src, err := format.Source(s.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("emit: formatting package %q: %w\n%s", s.Package, err, numbered(s.Raw))
-	}
-	return src, nil
-}
-
-// Gen returns wow_gen.go of a package, without its sum. It is nil when there
-// is nothing to generate.
-func Gen(pkg *schema.Package) (*Source, error) {
+// Gen returns wow_gen.go of a package, neither formatted nor signed. It is nil
+// when there is nothing to generate.
+func Gen(pkg *schema.Package) ([]byte, error) {
 	if len(pkg.Aggregates)+len(pkg.Commands)+len(pkg.Events)+len(pkg.Consumers) == 0 {
 		return nil, nil
 	}
@@ -227,12 +209,12 @@ func oneLine(statement jen.Code) *jen.Statement {
 func field(name string, value jen.Code) jen.Code { return jen.Id(name).Op(":").Add(value) }
 
 // render writes the file out.
-func (e *emitter) render() (*Source, error) {
+func (e *emitter) render() ([]byte, error) {
 	var b bytes.Buffer
 	if err := e.file.Render(&b); err != nil {
 		return nil, fmt.Errorf("emit: rendering package %q: %w", e.pkg.Path, err)
 	}
-	return &Source{Raw: groupImports(b.Bytes()), Package: e.pkg.Path}, nil
+	return groupImports(b.Bytes()), nil
 }
 
 // groupImports puts a blank line between the standard library and the rest.
@@ -265,12 +247,4 @@ func groupImports(src []byte) []byte {
 	b.Write(bytes.Join(other, []byte("\n")))
 	b.Write(src[to:])
 	return b.Bytes()
-}
-
-func numbered(src []byte) string {
-	var b strings.Builder
-	for i, l := range strings.Split(string(src), "\n") {
-		fmt.Fprintf(&b, "%4d  %s\n", i+1, l)
-	}
-	return b.String()
 }

@@ -11,7 +11,7 @@ import (
 // Types returns wow_types_gen.go: the types that YAML gives fields for, and an
 // interface for each handler type that YAML names and nobody wrote. It is nil
 // when there are none.
-func Types(pkg *schema.Package) (*Source, error) {
+func Types(pkg *schema.Package) ([]byte, error) {
 	if len(pkg.Written)+len(pkg.Interfaces) == 0 {
 		return nil, nil
 	}

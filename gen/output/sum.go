@@ -19,14 +19,19 @@ const sumPrefix = "// wowgen:sum "
 
 // Sign adds the line that holds the sum over the file's tokens.
 func Sign(src []byte) []byte {
-	out := bytes.TrimRight(src, "\n")
-	return append(append(bytes.Clone(out), '\n', '\n'), sumPrefix+sum(out)+"\n"...)
+	src = bytes.TrimRight(src, "\n")
+	return signed(src, sum(src))
+}
+
+func signed(src []byte, sum string) []byte {
+	out := make([]byte, 0, len(src)+len("\n\n")+len(sumPrefix)+len(sum)+len("\n"))
+	return append(append(append(append(append(out, src...), "\n\n"...), sumPrefix...), sum...), '\n')
 }
 
 // sum adds up the tokens and comments of a file, so that reformatting and line
 // ends do not count, and an edit does.
 func sum(src []byte) string {
-	h := sha256.New()
+	var d digest
 	var s scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	s.Init(file, src, func(token.Position, string) {}, scanner.ScanComments)
@@ -34,25 +39,42 @@ func sum(src []byte) string {
 		_, tok, lit := s.Scan()
 		switch {
 		case tok == token.EOF:
-			return hex.EncodeToString(h.Sum(nil)[:8])
+			return d.sum()
 		case tok == token.SEMICOLON && lit == "\n":
 			continue
-		case tok == token.COMMENT:
-			if strings.HasPrefix(lit, sumPrefix) {
-				continue
-			}
-			lit = strings.Join(strings.Fields(lit), " ")
 		case lit == "":
 			lit = tok.String()
 		}
-		h.Write([]byte(lit))
-		h.Write([]byte{0})
+		d.add(tok, lit)
 	}
 }
 
-// SameTokens tells whether a file on disk, ours and intact, holds the tokens
-// that were written now.
-func SameTokens(old, raw []byte) bool { return recordedSum(old) == sum(raw) }
+// digest is what is summed up, token by token.
+type digest []byte
+
+func (d *digest) add(tok token.Token, text string) {
+	switch {
+	case tok != token.COMMENT:
+		*d = append(*d, text...)
+	case strings.HasPrefix(text, sumPrefix):
+		return
+	default:
+		space := ""
+		for word := range strings.FieldsSeq(text) {
+			*d = append(append(*d, space...), word...)
+			space = " "
+		}
+	}
+	*d = append(*d, 0)
+}
+
+func (d digest) sum() string {
+	h := sha256.Sum256(d)
+	return hex.EncodeToString(h[:8])
+}
+
+// SameTokens tells whether two signed files hold the same tokens.
+func SameTokens(a, b []byte) bool { return recordedSum(a) == recordedSum(b) }
 
 // recordedSum is what the last line of a file says, or "".
 func recordedSum(src []byte) string {
