@@ -160,19 +160,16 @@ func (e *explainer) command(u *plan.Unit, c *schema.Command) {
 	here := schema.Ref{Path: u.Model.Path, Name: c.Type}
 	for _, other := range e.units {
 		for _, a := range other.Model.Aggregates {
-			for _, d := range a.Decides {
+			for i, d := range a.Decides {
 				if d.Command != here {
 					continue
 				}
-				recv, method := a.Type, "dispatch"
+				recv, method := a.Type, emit.DispatchName(i)
 				if d.On != nil {
 					recv = d.On.Type
 				}
-				switch {
-				case d.Blocking:
+				if d.Blocking {
 					method = "offload" + schema.Export(c.Type)
-				case len(a.Decides) > emit.MaxCases:
-					method = "decide" + schema.Export(c.Type)
 				}
 				e.line("decided by", "%s.%s (%s)%s", recv, d.Method, e.pos(d.Pos), options(&d.Call))
 				e.line("", "%s", d.Why)

@@ -1,7 +1,9 @@
 package emit
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -187,8 +189,15 @@ func (e *emitter) isOld(r schema.Ref) bool {
 	return false
 }
 
-// handlerField is the name under which a dispatcher holds a component.
-func (e *emitter) handlerField(typ string) string { return e.variable(schema.Camel(typ), "r", "d") }
+// handlerField is the name under which a dispatcher holds a component. Its own
+// methods begin with dispatch.
+func (e *emitter) handlerField(typ string) string {
+	name := schema.Camel(typ)
+	if strings.HasPrefix(name, "dispatch") {
+		name = "own" + schema.Export(name)
+	}
+	return e.variable(name, "r", "d")
+}
 
 func handlerType(typ string, pointer bool) *jen.Statement {
 	if pointer {
@@ -215,86 +224,81 @@ func (e *emitter) dispatcher(a *schema.Aggregate) {
 		e.add(jen.Type().Id(name).Struct(fields...))
 	}
 
-	e.line("dispatch decides one command. It runs in the %s's mailbox, alone with s.", a.Name)
-	fn := jen.Func().Params(jen.Id("d").Op("*").Id(name)).Id("dispatch").Params(
-		jen.Id("ctx").Qual("context", "Context"), jen.Id("s").Op("*").Id(a.Type), jen.Id("in").Op("*").Add(wowrt("Command")), jen.Id("out").Op("*").Add(wowrt("Decision"))).Error()
-	unhandled := jen.Return(wowrt("Unhandled").Call(jen.Id("in")))
 	if len(a.Decides) == 0 {
-		e.add(fn.Block(unhandled))
+		e.line("dispatch decides no command.")
+		e.add(e.dispatch(a, 0).Block(unhandled()))
 		return
 	}
+	for i := 0; i < len(a.Decides); i += MaxCases {
+		e.dispatchSome(a, i, a.Decides[i:min(i+MaxCases, len(a.Decides))])
+	}
+	for _, d := range a.Decides {
+		if d.Blocking {
+			e.offloadDecide(a, d)
+		}
+	}
+}
+
+// MaxCases is how many handlers are called from one switch. Further ones have
+// one of their own, behind its default, because the compiler's time grows with
+// the square of a function's size; a method for each costs it more.
+const MaxCases = 40
+
+// DispatchName is the method with the switch in which an aggregate's handler is
+// called.
+func DispatchName(handler int) string {
+	if handler < MaxCases {
+		return "dispatch"
+	}
+	return fmt.Sprintf("dispatch%d", handler/MaxCases+1)
+}
+
+// dispatch is the head of such a method.
+func (e *emitter) dispatch(a *schema.Aggregate, handler int) *jen.Statement {
+	return jen.Func().Params(jen.Id("d").Op("*").Id(e.dispatcherName(a.Type))).Id(DispatchName(handler)).Params(
+		jen.Id("ctx").Qual("context", "Context"), jen.Id("s").Op("*").Id(a.Type), jen.Id("in").Op("*").Add(wowrt("Command")), jen.Id("out").Op("*").Add(wowrt("Decision"))).Error()
+}
+
+func unhandled() *jen.Statement { return jen.Return(wowrt("Unhandled").Call(jen.Id("in"))) }
+
+// dispatchSome writes the switch over some handlers, of which the first is the
+// aggregate's handler number first.
+func (e *emitter) dispatchSome(a *schema.Aggregate, first int, some []*schema.Decide) {
 	var cases []jen.Code
 	falls := false // some case goes on to the end of the method
-	for _, d := range a.Decides {
-		if e.ownMethod(a, d) {
-			args := []jen.Code{jen.Id("s"), jen.Id("in"), jen.Id("c"), jen.Id("out")}
-			if d.Ctx {
-				args = append([]jen.Code{jen.Id("ctx")}, args...)
-			}
-			cases = append(cases, jen.Case(e.typ(d.Command)).Block(jen.Return(jen.Id("d").Dot(e.caseName(a, d, "decide")).Call(args...))))
-			continue
-		}
-		falls = falls || !d.Blocking
+	for _, d := range some {
+		body := e.decide(d)
 		if d.Blocking {
 			args := []jen.Code{jen.Id("s"), jen.Id("c"), jen.Id("out")}
 			if d.Wrapped {
 				args = []jen.Code{jen.Id("s"), jen.Id("in"), jen.Id("c"), jen.Id("out")}
 			}
-			cases = append(cases, jen.Case(e.typ(d.Command)).Block(jen.Return(jen.Id("d").Dot(e.caseName(a, d, "offload")).Call(args...))))
-			continue
+			body = []jen.Code{jen.Return(jen.Id("d").Dot(e.offloadName(a, d)).Call(args...))}
 		}
-		cases = append(cases, jen.Case(e.typ(d.Command)).Block(e.decide(d)...))
+		falls = falls || !d.Blocking
+		cases = append(cases, jen.Case(e.typ(d.Command)).Block(body...))
 	}
-	cases = append(cases, jen.Default().Block(unhandled))
+	otherwise := unhandled()
+	if next := first + MaxCases; next < len(a.Decides) {
+		otherwise = jen.Return(jen.Id("d").Dot(DispatchName(next)).Call(jen.Id("ctx"), jen.Id("s"), jen.Id("in"), jen.Id("out")))
+	}
+	cases = append(cases, jen.Default().Block(otherwise))
 	body := []jen.Code{jen.Switch(jen.Id("c").Op(":=").Id("in").Dot("Body").Assert(jen.Type())).Block(cases...)}
 	if falls {
 		body = append(body, jen.Return(jen.Nil()))
 	}
-	e.add(fn.Block(body...))
-
-	for _, d := range a.Decides {
-		switch {
-		case d.Blocking:
-			e.offloadDecide(a, d)
-		case e.ownMethod(a, d):
-			e.decideMethod(a, d)
-		}
+	if first == 0 {
+		e.line("dispatch decides one command. It runs in the %s's mailbox, alone with s.", a.Name)
+	} else {
+		e.line("%s decides the commands from %s on.", DispatchName(first), some[0].Command.Name)
 	}
+	e.add(e.dispatch(a, first).Block(body...))
 }
 
-// MaxCases is how many handlers a dispatcher calls from its switch itself.
-// Beyond it each has a method of its own, because the compiler's time grows
-// with the square of a function's size: with 500 commands in one switch it is
-// most of a package's compile time.
-const MaxCases = 40
-
-// ownMethod tells whether a handler that does not block is called from a
-// method of its own.
-func (e *emitter) ownMethod(a *schema.Aggregate, d *schema.Decide) bool {
-	return !d.Blocking && len(a.Decides) > MaxCases
-}
-
-// decideMethod writes the method that one case of a large switch calls.
-func (e *emitter) decideMethod(a *schema.Aggregate, d *schema.Decide) {
-	name := e.caseName(a, d, "decide")
-	recv := a.Type
-	if d.On != nil {
-		recv = d.On.Type
-	}
-	e.line("%s runs %s.%s.", name, recv, d.Method)
-	var params []jen.Code
-	if d.Ctx {
-		params = append(params, jen.Id("ctx").Qual("context", "Context"))
-	}
-	params = append(params, jen.Id("s").Op("*").Id(a.Type), jen.Id("in").Op("*").Add(wowrt("Command")), jen.Id("c").Add(e.typ(d.Command)), jen.Id("out").Op("*").Add(wowrt("Decision")))
-	e.add(jen.Func().Params(jen.Id("d").Op("*").Id(e.dispatcherName(a.Type))).Id(name).Params(params...).Error().
-		Block(append(e.decide(d), jen.Return(jen.Nil()))...))
-}
-
-// caseName is the method that one case of the switch calls. Commands of two
+// offloadName is the method around a handler that may block. Commands of two
 // packages may have one name.
-func (e *emitter) caseName(a *schema.Aggregate, d *schema.Decide, verb string) string {
-	name := verb + schema.Export(d.Command.Name)
+func (e *emitter) offloadName(a *schema.Aggregate, d *schema.Decide) string {
+	name := "offload" + schema.Export(d.Command.Name)
 	for _, other := range a.Decides {
 		if other == d {
 			break
@@ -307,7 +311,7 @@ func (e *emitter) caseName(a *schema.Aggregate, d *schema.Decide, verb string) s
 }
 
 func (e *emitter) offloadDecide(a *schema.Aggregate, d *schema.Decide) {
-	name := e.caseName(a, d, "offload")
+	name := e.offloadName(a, d)
 	recv := a.Type
 	if d.On != nil {
 		recv = d.On.Type
