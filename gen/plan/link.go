@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wowgen/wow/gen/diag"
+	"github.com/wowgen/wow/gen/source"
 	"github.com/wowgen/wow/schema"
 )
 
@@ -164,6 +165,9 @@ func (u *Unit) undeclared(x *use, what string, there *Unit, fix string) {
 	}
 	if t, ok := there.Pkg.Types[x.ref.Name]; ok {
 		d.Related = []diag.Related{{Pos: t.Pos, Message: "the type"}}
+		if t.Kind == source.Alias {
+			d.Found, d.Fix = kindName(t), "write what it stands for: "+t.Under.Text
+		}
 	} else {
 		d.Message, d.Found = "package "+there.Pkg.Name+" has no type "+x.ref.Name, "no such type"
 		d.Fix = "write the type, or use another"
