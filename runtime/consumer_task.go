@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -118,7 +117,7 @@ func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor
 		case behindSame: // function's
 			t.doom = &doom{s: s}
 		case free:
-			err := guarded(t.commit.Target, func() error { return c.attempt(ctx, t, s) })
+			err := guarded(func() error { return c.attempt(ctx, t, s) })
 			if err == nil && t.out.work.run != nil {
 				return c.env.pools.offload(ctx, t.out.work.pool, func(ctx context.Context) executor.Outcome { return c.blocking(ctx, t, s) })
 			}
@@ -143,7 +142,7 @@ func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor
 // blocking runs what the step's function offloaded. The rest of the steps run
 // in the mailbox again.
 func (c *consumer) blocking(ctx context.Context, t *task, s *subscriber) executor.Outcome {
-	err := guarded(t.commit.Target, func() error { return t.out.work.run(c.caused(ctx, t)) })
+	err := guarded(func() error { return t.out.work.run(c.caused(ctx, t)) })
 	if err == nil {
 		err = c.deliver(ctx, t, s)
 	}
@@ -170,9 +169,9 @@ func (c *consumer) deliver(ctx context.Context, t *task, s *subscriber) error {
 
 // runNow runs one step to its end on the calling goroutine.
 func (c *consumer) runNow(ctx context.Context, t *task, s *subscriber) error {
-	err := guarded(t.commit.Target, func() error { return c.attempt(ctx, t, s) })
+	err := guarded(func() error { return c.attempt(ctx, t, s) })
 	if err == nil && t.out.work.run != nil {
-		err = guarded(t.commit.Target, func() error { return t.out.work.run(c.caused(ctx, t)) })
+		err = guarded(func() error { return t.out.work.run(c.caused(ctx, t)) })
 	}
 	if err == nil {
 		err = c.deliver(ctx, t, s)
@@ -228,16 +227,6 @@ func eventOf(t *wow.EventType, c *store.Commit, index int) (wow.DomainEvent, err
 		err = fmt.Errorf("%w (%w)", err, wow.Permanent)
 	}
 	return nil, fmt.Errorf("runtime: decoding event %s/%d of %s, %q revision %d: %w", c.ID, index, c.Target, e.Name, e.Revision, err)
-}
-
-// guarded calls f and makes a panic its error.
-func guarded(key wow.Target, f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &executor.PanicError{Key: key, Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return f()
 }
 
 // mayBeKnownSoon reports whether the step failed for a type that a newer program

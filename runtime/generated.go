@@ -106,6 +106,7 @@ type Aggregate struct {
 	State    *wow.StateType
 	Commands []CommandHandler
 	Decide   func(ctx context.Context, s wow.State, in *Command, out *Decision) error
+	Missing  bool // Register was given nil for a value whose methods decide: a fault of Start
 }
 
 // CommandHandler describes the handler of one type of command.
@@ -153,6 +154,7 @@ type Processor struct {
 	Functions []Function
 	OnEvent   func(ctx context.Context, in *Recorded, out *Reaction) error
 	OnState   func(ctx context.Context, in *StateRecorded, out *Reaction) error
+	Missing   bool // Register was given nil: a fault of Start
 }
 
 // Projection is what a runtime needs to keep a projection.
@@ -163,6 +165,7 @@ type Projection struct {
 	Functions  []Function
 	OnEvent    func(ctx context.Context, in *Recorded, out *Reaction) error
 	OnState    func(ctx context.Context, in *StateRecorded, out *Reaction) error
+	Missing    bool // Register was given nil: a fault of Start
 
 	// Transaction, if set, lets the projection keep its progress where it keeps
 	// its rows, so that each commit takes effect there once. It makes the
@@ -192,4 +195,5 @@ type Saga struct {
 	OnEvent       func(ctx context.Context, in *Recorded, out *Outbox) error
 	OnState       func(ctx context.Context, in *StateRecorded, out *Outbox) error
 	OnRefused     func(ctx context.Context, in *RefusedCommand, out *Outbox) error
+	Missing       bool // Register was given nil: a fault of Start
 }

@@ -25,7 +25,7 @@ type wish struct {
 }
 
 func (w *wish) carryOut(ctx context.Context, c *consumer) error {
-	err := guarded(w.target, func() error { return w.do(ctx, c, w.target) })
+	err := guarded(func() error { return w.do(ctx, c, w.target) })
 	c.rouse() // a consumer that had too many parked messages may go on
 	return err
 }

@@ -115,7 +115,7 @@ func (c *consumer) settleDoubt(ctx context.Context, x *transacted) error {
 
 // within calls f in a transaction of the projection's.
 func (c *consumer) within(ctx context.Context, done wow.Position, f func(ctx context.Context) error) error {
-	return guarded(wow.Target{}, func() error { return c.tx.Run(ctx, done, f) })
+	return guarded(func() error { return c.tx.Run(ctx, done, f) })
 }
 
 // runWhole runs all steps of a commit, or parks it if it must wait.

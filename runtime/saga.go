@@ -100,10 +100,10 @@ func (sg *saga) refused(ctx context.Context, cmd wow.Sendable, reason *wow.Refus
 	var out Outbox
 	in := &RefusedCommand{Target: cmd.WowTarget(), Body: cmd, Reason: reason, Cause: to.cause}
 	caused := withCause(ctx, &to.cause.CommitMeta, to.cause.ID(), to.chain+1)
-	err := guarded(in.Target, func() error { return sg.onRefused(caused, in, &out) })
+	err := guarded(func() error { return sg.onRefused(caused, in, &out) })
 	if err == nil && out.work.run != nil {
 		_, err = executor.Await(caused, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, guarded(in.Target, func() error { return out.work.run(ctx) })
+			return struct{}{}, guarded(func() error { return out.work.run(ctx) })
 		})
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ func (ts *types) build(r *Runtime) error {
 	ts.known = map[string]map[string]*event{}
 	ts.events = map[*wow.EventType]*event{}
 
-	var faults []error
+	faults := missing(r)
 	for _, a := range r.aggregates {
 		faults = append(faults, ts.addAggregate(r.cfg, a)...)
 	}
@@ -61,6 +61,31 @@ func (ts *types) build(r *Runtime) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// missing are the components that were registered with nil. Their first message
+// would panic where nobody sees who forgot what.
+func missing(r *Runtime) (faults []error) {
+	check := func(is bool, what, name string) {
+		if is {
+			faults = append(faults, fmt.Errorf("%s %s was registered with nil: its Register function needs the value whose methods it calls", what, name))
+		}
+	}
+	for _, a := range r.aggregates {
+		if a.State != nil {
+			check(a.Missing, "aggregate", a.State.Aggregate)
+		}
+	}
+	for _, p := range r.processors {
+		check(p.Missing, "processor", p.Name)
+	}
+	for _, p := range r.projections {
+		check(p.Missing, "projection", p.Name)
+	}
+	for _, s := range r.sagas {
+		check(s.Missing, "saga", s.Name)
+	}
+	return faults
 }
 
 func (ts *types) addAggregate(cfg Config, in Aggregate) (faults []error) {

@@ -23,6 +23,7 @@ import (
 	"github.com/wowgen/wow/example/internal/golden"
 	"github.com/wowgen/wow/example/internal/idle"
 	"github.com/wowgen/wow/example/shop/domain"
+	wowrt "github.com/wowgen/wow/runtime"
 )
 
 func TestMain(m *testing.M) {
@@ -305,6 +306,28 @@ func TestASecondSignalDoesNotWaitForWhatHangs(t *testing.T) {
 			return
 		case <-again.C: // the first asks it to drain, the next must end it
 			p.Process.Signal(os.Interrupt)
+		}
+	}
+}
+
+// A value that was forgotten is told at the start, not by the first event.
+func TestEachHandlerThatWasForgottenIsToldAtTheStart(t *testing.T) {
+	r := wowrt.New(wowrt.Config{})
+	domain.RegisterCart(r, nil)
+	domain.RegisterOrder(r)
+	domain.RegisterCheckout(r, domain.Checkout{})
+	domain.RegisterCartView(r, nil)
+	domain.RegisterSales(r, nil)
+	domain.RegisterReceipts(r, nil)
+	domain.RegisterDesk(r, nil)
+	err := r.Start(t.Context())
+	for _, want := range []string{
+		"aggregate shop.cart was registered with nil", "projection shop.projection.cart_view was registered with nil",
+		"projection shop.projection.sales was registered with nil", "processor shop.processor.receipts was registered with nil",
+		"processor shop.processor.desk was registered with nil",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
 		}
 	}
 }

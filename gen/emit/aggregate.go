@@ -418,8 +418,27 @@ func (e *emitter) mailbox(a *schema.Aggregate) {
 	fields = append(fields, field("Decide", jen.Func().Params(
 		jen.Id("ctx").Qual("context", "Context"), jen.Id("s").Add(wow("State")), jen.Id("in").Op("*").Add(wowrt("Command")), jen.Id("out").Op("*").Add(wowrt("Decision"))).Error().Block(
 		jen.Return(jen.Id("d").Dot("dispatch").Call(jen.Id("ctx"), jen.Id("s").Assert(jen.Op("*").Id(a.Type)), jen.Id("in"), jen.Id("out"))))))
+	var nils []*jen.Statement
+	for _, h := range a.Handlers {
+		if h.Pointer || h.Interface {
+			nils = append(nils, jen.Id("d").Dot(e.handlerField(h.Type)).Op("==").Nil())
+		}
+	}
+	fields = append(fields, missing(nils)...)
 	e.add(jen.Func().Id(name).Params(jen.Id("d").Op("*").Id(e.dispatcherName(a.Type))).Add(wowrt("Aggregate")).Block(
 		jen.Return(wowrt("Aggregate").Add(block("{", "}", fields...)))))
+}
+
+// missing is the field by which Start notices that Register was given nil.
+func missing(nils []*jen.Statement) []jen.Code {
+	if len(nils) == 0 {
+		return nil
+	}
+	any := nils[0]
+	for _, n := range nils[1:] {
+		any = any.Op("||").Add(n)
+	}
+	return []jen.Code{field("Missing", any)}
 }
 
 func (e *emitter) register(a *schema.Aggregate) {
@@ -457,7 +476,7 @@ func (e *emitter) client(a *schema.Aggregate) {
 		ids = jen.List(jen.Id("tenant"), jen.Id("id")).String()
 		target = []jen.Code{jen.Id("tenant"), jen.Id("id")}
 	}
-	e.line("%s returns the state and the version of one %s.", load, a.Name)
+	e.line("%s returns the state and the version of one %s; version 0 means that there is none, and the state is a new one.", load, a.Name)
 	e.add(jen.Func().Params(jen.Id("c").Op("*").Id(name)).Id(load).Params(
 		jen.Id("ctx").Qual("context", "Context"), ids, jen.Id("opts").Op("...").Add(wowrt("LoadOption"))).
 		Params(jen.Op("*").Id(a.Type), jen.Int64(), jen.Error()).Block(

@@ -222,6 +222,9 @@ func (e *emitter) consumerMailbox(c *schema.Consumer) {
 		own := func(method string) *jen.Statement { return jen.Id("d").Dot(e.handlerField(c.Type)).Dot(method) }
 		fields = append(fields, field("Transaction", jen.Op("&").Add(wowrt("Transaction")).Values(field("Resume", own(c.Resume)), field("Run", own(c.Run)))))
 	}
+	if c.Pointer || c.Interface {
+		fields = append(fields, missing([]*jen.Statement{jen.Id("d").Dot(e.handlerField(c.Type)).Op("==").Nil()})...)
+	}
 	e.add(jen.Func().Id(e.mailboxName(c.Type)).Params(jen.Id("d").Op("*").Id(e.dispatcherName(c.Type))).Add(wowrt(kind)).Block(
 		jen.Return(wowrt(kind).Add(block("{", "}", fields...)))))
 }

@@ -265,6 +265,7 @@ func cartMailbox(d *cartDispatcher) wowrt.Aggregate {
 		Decide: func(ctx context.Context, s wow.State, in *wowrt.Command, out *wowrt.Decision) error {
 			return d.dispatch(ctx, s.(*Cart), in, out)
 		},
+		Missing: d.cartHandlers == nil,
 	}
 }
 
@@ -279,7 +280,8 @@ type CartClient struct{ gateway *wowrt.Gateway }
 // NewCartClient sends through g; the aggregates may live in another process.
 func NewCartClient(g *wowrt.Gateway) *CartClient { return &CartClient{g} }
 
-// Load returns the state and the version of one cart.
+// Load returns the state and the version of one cart; version 0 means that
+// there is none, and the state is a new one.
 func (c *CartClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Cart, int64, error) {
 	state, version, err := c.gateway.Load(ctx, cartTarget(id), &cartState, opts...)
 	if err != nil {
@@ -556,7 +558,8 @@ type OrderClient struct{ gateway *wowrt.Gateway }
 // NewOrderClient sends through g; the aggregates may live in another process.
 func NewOrderClient(g *wowrt.Gateway) *OrderClient { return &OrderClient{g} }
 
-// Load returns the state and the version of one order.
+// Load returns the state and the version of one order; version 0 means that
+// there is none, and the state is a new one.
 func (c *OrderClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Order, int64, error) {
 	state, version, err := c.gateway.Load(ctx, orderTarget(id), &orderState, opts...)
 	if err != nil {
@@ -603,6 +606,7 @@ func deskMailbox(d *deskDispatcher) wowrt.Processor {
 			{Name: "on_order", State: (*Order)(nil).WowState()},
 		},
 		OnState: d.dispatchState,
+		Missing: d.desk == nil,
 	}
 }
 
@@ -642,6 +646,7 @@ func receiptsMailbox(d *receiptsDispatcher) wowrt.Processor {
 			{Name: "on_order_paid", Event: OrderPaid{}.WowEvent(), Blocking: true, Retry: wowrt.Retry{Max: 12, Backoff: 20 * time.Millisecond}},
 		},
 		OnEvent: d.dispatch,
+		Missing: d.receipts == nil,
 	}
 }
 
@@ -683,6 +688,7 @@ func cartViewMailbox(d *cartViewDispatcher) wowrt.Projection {
 		},
 		OnEvent:     d.dispatch,
 		Transaction: &wowrt.Transaction{Resume: d.cartView.Resume, Run: d.cartView.Run},
+		Missing:     d.cartView == nil,
 	}
 }
 
@@ -725,6 +731,7 @@ func salesMailbox(d *salesDispatcher) wowrt.Projection {
 		},
 		OnEvent:     d.dispatch,
 		Transaction: &wowrt.Transaction{Resume: d.sales.Resume, Run: d.sales.Run},
+		Missing:     d.sales == nil,
 	}
 }
 
@@ -781,4 +788,4 @@ func RegisterCheckout(r *wowrt.Runtime, checkout Checkout) {
 	r.AddSaga(checkoutMailbox(&checkoutDispatcher{checkout: checkout}))
 }
 
-// wowgen:sum c692187a832088d5
+// wowgen:sum c3a859094c62c760

@@ -498,7 +498,8 @@ type AccountClient struct{ gateway *wowrt.Gateway }
 // process.
 func NewAccountClient(g *wowrt.Gateway) *AccountClient { return &AccountClient{g} }
 
-// Load returns the state and the version of one account.
+// Load returns the state and the version of one account; version 0 means that
+// there is none, and the state is a new one.
 func (c *AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Account, int64, error) {
 	state, version, err := c.gateway.Load(ctx, accountTarget(id), &accountState, opts...)
 	if err != nil {
@@ -579,6 +580,7 @@ func ledgerMailbox(d *ledgerDispatcher) wowrt.Projection {
 			{Name: "on_transfer_prepared", Event: TransferPrepared{}.WowEvent()},
 		},
 		OnEvent: d.dispatch,
+		Missing: d.ledger == nil,
 	}
 }
 
@@ -640,4 +642,4 @@ func RegisterTransfer(r *wowrt.Runtime, transfer Transfer) {
 	r.AddSaga(transferMailbox(&transferDispatcher{transfer: transfer}))
 }
 
-// wowgen:sum 6ce226f8e5890396
+// wowgen:sum 712be6c9acfccb2d
