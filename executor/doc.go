@@ -9,6 +9,20 @@
 //	err = lane.Submit(ctx, o.ID, o)
 //	err = e.Close(ctx)
 //
+// # What to call
+//
+//   - [New] or [Shared], then [Open] a lane for each receiver; [OpenShards] where
+//     one lane's senders are too many.
+//   - [Lane.Submit] waits for room, [Lane.TrySubmit] does not, [Lane.SubmitBatch]
+//     hands over a fetch.
+//   - A [Handler] answers [Done], or with a way to wait: [Await] and [AwaitKey]
+//     inside the handler, [Later] for a callback, [Again] for a delay, [Offload]
+//     for blocking work.
+//   - [Lane.Close], [Executor.Close]: what was admitted is finished, or reported.
+//   - [Executor.Stats] and [Executor.Keys] tell what is going on.
+//
+// All but the guarantees below is for readers of the source.
+//
 // # Guarantees
 //
 //   - Messages of one key and lane are handled one at a time, in the order of

@@ -9,6 +9,11 @@
 //	…
 //	err = r.Stop(ctx)
 //
+// An application needs [New], [Config], [Main] or [Runtime.Start] and
+// [Runtime.Stop]; the options of a send, [SendOption] and [LoadOption]; [Receipt]
+// and the errors of package wow; [Middleware] and [On]; [Consumer] to see and mend
+// what was parked. The other types are what generated code hands over.
+//
 // A command is validated, enters the lane of its bounded context, and runs in
 // the mailbox of its aggregate: load, decide, encode, apply to a private state,
 // append. Once appended it is PROCESSED and the sender gets its Receipt. The

@@ -39,6 +39,7 @@ func TestReadmeExampleRuns(t *testing.T) {
 	run(t, root, "go", "build", "-o", wowgen, "./cmd/wowgen")
 	run(t, dir, wowgen)
 	require.Equal(t, want, run(t, dir, "go", "run", "."))
+	require.Contains(t, run(t, dir, "go", "test", "-v", "."), "--- PASS: TestAClosedCounterDoesNotGrow")
 }
 
 // TestGuaranteesNameTestsThatExist keeps the README's table from naming a test

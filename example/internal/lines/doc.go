@@ -34,5 +34,7 @@ Empty lines are skipped. A line has at most 1 MiB.
 One JSON object per line on standard output, in the order of the input:
   {"line":1,"id":"ID","version":2,"stage":"PROCESSED"}
   {"line":2,"id":"ID","code":"CODE","message":"what went wrong"}
+A request that had its effect before adds "repeated":true. Lines that fail do not
+end the run, nor change its exit code.
 Commands for one id run one after the other, others at the same time.
 `

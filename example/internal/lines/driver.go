@@ -15,8 +15,9 @@ import (
 
 // Answer is what a command came to.
 type Answer struct {
-	Version int64
-	Stage   string
+	Version  int64
+	Stage    string
+	Repeated bool
 }
 
 // Driver turns lines into commands and answers into lines.
@@ -33,12 +34,13 @@ type Driver struct {
 
 // result is the form of a line of output.
 type result struct {
-	Line    int    `json:"line"`
-	ID      string `json:"id,omitempty"`
-	Version int64  `json:"version,omitempty"`
-	Stage   string `json:"stage,omitempty"`
-	Code    string `json:"code,omitempty"`
-	Message string `json:"message,omitempty"`
+	Line     int    `json:"line"`
+	ID       string `json:"id,omitempty"`
+	Version  int64  `json:"version,omitempty"`
+	Stage    string `json:"stage,omitempty"`
+	Repeated bool   `json:"repeated,omitempty"`
+	Code     string `json:"code,omitempty"`
+	Message  string `json:"message,omitempty"`
 }
 
 // job is a line under way. Its result is set before done is closed.
@@ -158,7 +160,7 @@ func (c *commands) start(j *job, l line) {
 		if answer, err := c.Send(ctx, cmd); err != nil {
 			j.fail(err)
 		} else {
-			j.result.Version, j.result.Stage = answer.Version, answer.Stage
+			j.result.Version, j.result.Stage, j.result.Repeated = answer.Version, answer.Stage, answer.Repeated
 		}
 		c.mu.Lock()
 		if c.last[target] == j.done {

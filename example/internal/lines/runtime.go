@@ -21,7 +21,7 @@ func New(r *wowrt.Runtime) *Driver {
 			opts = append(opts, wowrt.WithVersion(c.Version))
 		}
 		receipt, err := gateway.Send(ctx, c.Body, opts...)
-		return Answer{Version: receipt.Version, Stage: receipt.Stage.String()}, err
+		return Answer{Version: receipt.Version, Stage: receipt.Stage.String(), Repeated: receipt.Repeated}, err
 	}}
 	for _, a := range r.Handlers().Aggregates {
 		for _, c := range a.Commands {
