@@ -209,6 +209,9 @@ func (c *consumer) rouse() {
 	for _, f := range c.feeds {
 		nudge(f.wake)
 	}
+	if c.saga != nil {
+		nudge(c.saga.later.wake)
+	}
 }
 
 // errLeft is the error of a task that was not finished before the end. Its

@@ -27,6 +27,7 @@ type consumerEnv struct {
 	pools    pools // that blocking functions name
 	out      *slog.Logger
 	send     func(ctx context.Context, cmd wow.Sendable, request string) error // for sagas
+	command  func(aggregate, name string) (*wow.CommandType, error)            // that is registered
 	handover *handover                                                         // of what this process decided; nil for none
 	keep     chan struct{}                                                     // holds a token when there are checkpoints to store
 	ended    chan struct{}                                                     // closed when consumers have stopped
@@ -75,6 +76,7 @@ func (cs *consumers) prepare(ctx context.Context) error {
 			_, err := cs.r.Gateway().Send(ctx, cmd, WithRequest(request))
 			return err
 		},
+		command:  cs.r.types.command,
 		handover: cs.r.commands.handover,
 		keep:     make(chan struct{}, 1),
 		ended:    make(chan struct{}),
@@ -152,6 +154,9 @@ func (cs *consumers) start(context.Context) error {
 	for _, c := range cs.all {
 		for _, f := range c.feeds {
 			cs.pulling.Go(func() { f.run(pull) })
+		}
+		if c.saga != nil {
+			cs.pulling.Go(func() { c.sendDelayed(pull) })
 		}
 	}
 	for _, t := range cs.tails {

@@ -60,6 +60,14 @@ var (
 	tallyType        wow.StateType
 )
 
+func init() { // the type and its decoder refer to each other
+	tallySetType.Decode = func(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
+		var c tallySet
+		err := decode(body, &c)
+		return c, err
+	}
+}
+
 // setTally is called by tests that need the state: its type and its apply refer
 // to each other.
 func tallyState(snapshot int) *wow.StateType {
@@ -113,6 +121,7 @@ func newBench(t testing.TB, s store.Store, h Handlers) *bench {
 		store:    s,
 		executor: e,
 		out:      slog.New(slog.DiscardHandler),
+		command:  func(string, string) (*wow.CommandType, error) { return &tallySetType, nil },
 		keep:     make(chan struct{}, 1),
 		ended:    make(chan struct{}),
 	}
@@ -172,7 +181,7 @@ func (b *bench) commit(id string, events ...wow.DomainEvent) *store.Commit {
 		b.versions[t] = int64(len(old))
 	}
 	b.versions[t]++
-	c := &store.Commit{Target: t, Version: b.versions[t], ID: fmt.Sprintf("commit-%d", commitID.Add(1)), DecidedAt: 1}
+	c := &store.Commit{Target: t, Version: b.versions[t], ID: fmt.Sprintf("commit-%d", commitID.Add(1)), DecidedAt: time.Now().UnixMicro()}
 	for _, e := range events {
 		data, err := json.Marshal(e)
 		if err != nil {

@@ -102,6 +102,7 @@ func newSaga(env *consumerEnv, s Saga) (*consumer, error) {
 	}
 	c.onEvent, c.onState = s.OnEvent, s.OnState
 	c.saga = &saga{name: s.Name, table: c.table, onRefused: s.OnRefused, ignore: s.IgnoreRefused, send: env.send}
+	c.saga.later = delays{store: env.store, command: env.command, wake: make(chan struct{}, 1)}
 	return c, c.complete()
 }
 

@@ -196,6 +196,16 @@ func (b *blocks) has(c *store.Commit) bool {
 	return slices.ContainsFunc(b.targets[c.Target], func(r blockRow) bool { return r.seq == c.Position.Seq })
 }
 
+// blocked reports whether anything of an aggregate is parked.
+func (b *blocks) blocked(t wow.Target) bool {
+	if b.count.Load() == 0 {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.targets[t]) > 0
+}
+
 // full returns an error when so much is parked that the consumer should pause.
 func (b *blocks) full() error {
 	if n := b.count.Load(); n >= b.limit {

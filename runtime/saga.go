@@ -8,6 +8,7 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/runtime/store"
 )
 
 // saga sends the commands of one saga consumer.
@@ -26,6 +27,8 @@ type saga struct {
 	ignore bool
 	// send sends a command under a request ID and waits for its outcome.
 	send func(ctx context.Context, cmd wow.Sendable, request string) error
+	// later keeps what is to be sent later.
+	later delays
 }
 
 // reply is what a saga's function returned, to what.
@@ -34,6 +37,7 @@ type reply struct {
 	causeID  string        // see sagaRequest
 	cause    wow.EventMeta // the event that all began with
 	chain    int           // how much longer the commands make their chain
+	order    *int64        // of the next delay that is set or taken back
 }
 
 // sagaRequest returns the ID under which a saga sends a command: derived from
@@ -52,7 +56,8 @@ func sagaRequest(consumer, function, cause string, index int) string {
 // deliver sends what the function of the task's next step returned, and waits
 // for the outcomes.
 func (sg *saga) deliver(ctx context.Context, t *task, s *subscriber) error {
-	to := &reply{function: s.Name, cause: wow.EventMeta{CommitMeta: commitMeta(t.commit), Index: t.at}, chain: 1}
+	order := int64(t.at) << 20
+	to := &reply{function: s.Name, cause: wow.EventMeta{CommitMeta: commitMeta(t.commit), Index: t.at}, chain: 1, order: &order}
 	to.causeID = to.cause.ID()
 	if s.State != nil {
 		to.cause.Index = len(t.commit.Events) - 1
@@ -61,18 +66,28 @@ func (sg *saga) deliver(ctx context.Context, t *task, s *subscriber) error {
 	return sg.sendAll(ctx, t.out.commands, to)
 }
 
-// sendAll sends commands in order. It stops at the first without an outcome:
-// those before are duplicates when it is called again.
+// sendAll sends commands in order, and sets those to be sent later. It stops at
+// the first without an outcome: those before are duplicates when it is called
+// again.
 func (sg *saga) sendAll(ctx context.Context, commands []wow.Sendable, to *reply) error {
 	if len(commands) == 0 {
 		return nil
 	}
 	caused := withCause(ctx, &to.cause.CommitMeta, to.cause.ID(), to.chain)
+	var timers []store.Timer
 	for i, cmd := range commands {
 		if cmd == nil {
 			return fmt.Errorf("runtime: saga %s: command %d of %s is nil (%w)", sg.name, i, to.function, wow.Permanent)
 		}
 		request := sagaRequest(sg.name, to.function, to.causeID, i)
+		if d, ok := cmd.(wow.Deferred); ok {
+			timer, err := sg.timer(d, request, to)
+			if err != nil {
+				return fmt.Errorf("runtime: saga %s: command %d of %s: %w (%w)", sg.name, i, to.function, err, wow.Permanent)
+			}
+			timers = append(timers, timer)
+			continue
+		}
 		err := sg.send(caused, cmd, request)
 		if err == nil {
 			continue
@@ -84,7 +99,7 @@ func (sg *saga) sendAll(ctx context.Context, commands []wow.Sendable, to *reply)
 			return err
 		}
 	}
-	return nil
+	return sg.later.set(ctx, timers)
 }
 
 // refused tells the saga that its command was refused, and sends what it
@@ -109,7 +124,7 @@ func (sg *saga) refused(ctx context.Context, cmd wow.Sendable, reason *wow.Refus
 	if err != nil {
 		return err
 	}
-	return sg.sendAll(ctx, out.commands, &reply{function: s.Name, causeID: request, cause: to.cause, chain: to.chain + 1})
+	return sg.sendAll(ctx, out.commands, &reply{function: s.Name, causeID: request, cause: to.cause, chain: to.chain + 1, order: to.order})
 }
 
 // isRefusal reports whether a command was refused by its aggregate. One that

@@ -106,6 +106,9 @@ func (f *flight) compose(cmd wow.Sendable, opts []SendOption) error {
 	if cmd == nil {
 		return fmt.Errorf("runtime: sending nil: %w", wow.ErrInvalid)
 	}
+	if _, ok := cmd.(wow.Deferred); ok {
+		return fmt.Errorf("runtime: sending a %T: only a saga can delay a command, by returning it: %w", cmd, wow.ErrInvalid)
+	}
 	f.Command = Command{CommandMeta: wow.CommandMeta{Target: cmd.WowTarget()}, Body: cmd}
 	if c, ok := cmd.(wow.Requested); ok {
 		f.Request = c.WowRequest()

@@ -180,6 +180,15 @@ func (ts *types) resolve(name string) (*handler, error) {
 	return nil, fmt.Errorf("command %q is ambiguous: say which of %s: %w", name, strings.Join(full, ", "), wow.ErrInvalid)
 }
 
+// command returns the type of a registered command.
+func (ts *types) command(aggregate, name string) (*wow.CommandType, error) {
+	h, err := ts.resolve(aggregate + "." + name)
+	if err != nil {
+		return nil, err
+	}
+	return h.Command, nil
+}
+
 // list names the registered commands, up to a bound.
 func (ts *types) list() string {
 	const most = 30

@@ -78,11 +78,15 @@ const (
 	Mixed                   // wow.Events or wow.Commands
 )
 
-// Result is one result of a method, apart from the error.
+// Result is one result of a method, apart from the error. The type of a
+// wow.Delayed[C] is C, that of a wow.Cancel is no package's.
 type Result struct {
 	Kind ResultKind
 	Type Ref
 }
+
+// Typed reports whether the result says which type of message it holds.
+func (r *Result) Typed() bool { return r.Kind != Mixed && r.Type.Path != "" }
 
 // Call is how a method is called.
 type Call struct {

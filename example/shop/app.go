@@ -84,6 +84,7 @@ func assemble(ctx context.Context, place *data.Place, set settings) (*app, error
 	domain.RegisterCart(r, &domain.CartHandlers{Prices: priceList{}})
 	domain.RegisterOrder(r)
 	domain.RegisterCheckout(r, domain.Checkout{})
+	domain.RegisterPayment(r, domain.Payment{})
 	domain.RegisterCartView(r, a.cartView)
 	domain.RegisterSales(r, a.sales)
 	domain.RegisterReceipts(r, a.receipts)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/example/internal/cli"
@@ -34,7 +35,7 @@ func prepareSession(flags *flag.FlagSet) func(context.Context, cli.Streams) erro
 func (a *app) session(ctx context.Context, out io.Writer) error {
 	s := &teller{app: a, Story: story.New(ctx, a.runtime, out), ctx: ctx}
 	s.Print("A day in the shop. All of it runs in this process, and its history lives in a file of SQLite.")
-	return s.Play(s.fill, s.order, s.pay, s.release, s.again, s.snapshot, s.trouble, s.end)
+	return s.Play(s.fill, s.order, s.pay, s.release, s.late, s.again, s.snapshot, s.trouble, s.end)
 }
 
 func (s *teller) fill() {
@@ -82,6 +83,20 @@ func (s *teller) release() {
 	if order, _, err := s.orders.Load(s.ctx, "o2"); s.OK(err) {
 		s.Tell("the order is").Say("%s", order.Status)
 	}
+}
+
+func (s *teller) late() {
+	s.Title("Fay does not pay", "a saga delays a command, which outlives the process and can be taken back")
+	s.Tell("Fay takes 1 jam").Did(s.carts.AddItem(s.ctx, domain.AddItem{CartID: "fay", SKU: "jam", Qty: 1}))
+	s.Tell("Fay orders it, and has a second to pay").Did(s.orders.PlaceOrder(s.ctx,
+		domain.PlaceOrder{OrderID: "o3", CartID: "fay", Lines: s.cart("fay").Lines, PaySeconds: 1}))
+	for s.ctx.Err() == nil {
+		if order, _, err := s.orders.Load(s.ctx, "o3"); !s.OK(err) || order.Status == domain.Released {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.Tell("a second later the saga sends release_order").Happened(wow.Target{Aggregate: "shop.order", ID: "o3"})
 }
 
 func (s *teller) again() {

@@ -198,10 +198,11 @@ func (u *Unit) function(c *schema.Consumer, m *source.Method) {
 	u.mention(m.File, p.ref)
 	u.use(f, m)
 	for _, r := range results {
-		u.mention(m.File, r.Type)
-		if r.Kind != schema.Mixed {
-			c.Sends = append(c.Sends, r.Type)
+		if !r.Typed() {
+			continue
 		}
+		u.mention(m.File, r.Type)
+		c.Sends = append(c.Sends, r.Type)
 		if r.Type.Path != "" && r.Type.Path != u.Pkg.Path {
 			u.uses = append(u.uses, use{kind: sends, ref: r.Type, pos: m.Pos, text: m.Signature})
 		}
@@ -246,7 +247,7 @@ func (u *Unit) wrongFunction(c *schema.Consumer, m *source.Method, s *shape, p p
 	form := "func(E) or func(ctx, E) error, where E is an event, plain or wow.Event[E], or wow.StateEvent[S]"
 	if c.Kind == schema.Saga {
 		form = "func(E) (C, error) or func(ctx, E) (C, error), where E is an event, plain or wow.Event[E], wow.StateEvent[S] or wow.Refused[C],\n" +
-			"and C one or more of C, *C, []C and wow.Commands; the error may be left out"
+			"and C one or more of C, *C, []C, wow.Delayed[C], wow.Cancel and wow.Commands; the error may be left out"
 	}
 	u.blame(p.ref)
 	u.blamed[c.Type] = true

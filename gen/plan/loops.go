@@ -37,7 +37,7 @@ func (p *Program) loops() {
 		for _, c := range u.Model.Consumers {
 			for _, f := range c.Functions {
 				for _, r := range f.Results {
-					if f.Kind == schema.OnEvent && r.Kind != schema.Mixed && c.Loop == "" {
+					if f.Kind == schema.OnEvent && r.Typed() && c.Loop == "" {
 						edges[key(f.Message)] = append(edges[key(f.Message)], edge{to: key(r.Type), text: r.Type.Name, saga: c, unit: u})
 					}
 				}

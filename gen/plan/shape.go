@@ -166,6 +166,16 @@ func (u *Unit) results(m *source.Method, list string) (out []schema.Result, err 
 		case e.Kind == source.Slice:
 			r.Kind, inner = schema.Many, e.Elem
 		}
+		if what == "command" && inner != nil {
+			if arg, ok := inner.Wow("Delayed"); ok {
+				inner = arg
+			}
+			if inner.Is(source.WowPath, "Cancel") {
+				r.Type.Name = "Cancel"
+				out = append(out, r)
+				continue
+			}
+		}
 		if inner == nil || inner.Kind != source.Named {
 			return nil, err, e.Text + " is no " + what
 		}

@@ -337,7 +337,11 @@ func (m *model) sends(results []types.Type) bool {
 		if i > 0 && i == len(results)-1 && isError(t) {
 			break
 		}
-		if !isNamed(t, wowPath, "Commands") && !m.isCommand(message(t)) {
+		n := message(t)
+		if later := wrapped(n, "Delayed"); later != nil {
+			n = later
+		}
+		if !isNamed(t, wowPath, "Commands") && !isNamed(n, wowPath, "Cancel") && !m.isCommand(n) {
 			return false
 		}
 	}

@@ -16,6 +16,7 @@ type side struct {
 	snapshots   map[snapshotKey][]*store.Snapshot // oldest first, at most store.SnapshotsKept
 	checkpoints map[checkpointKey]store.Checkpoint
 	parked      map[string][]store.Parked // by consumer, in order
+	timers      map[string]*timers        // by consumer
 }
 
 type snapshotKey struct {
@@ -34,6 +35,7 @@ func newSide() side {
 		snapshots:   make(map[snapshotKey][]*store.Snapshot),
 		checkpoints: make(map[checkpointKey]store.Checkpoint),
 		parked:      make(map[string][]store.Parked),
+		timers:      make(map[string]*timers),
 	}
 }
 

@@ -19,11 +19,15 @@ type step struct {
 	writers int // the lowest version that may write tables with this step
 }
 
-//go:embed v1.sql
-var v1 string
+var (
+	//go:embed v1.sql
+	v1 string
+	//go:embed v2.sql
+	v2 string
+)
 
 // steps are frozen: a released one is never changed, only followed.
-var steps = []step{{sql: v1, writers: 1}}
+var steps = []step{{sql: v1, writers: 1}, {sql: v2, writers: 1}}
 
 // schemaLock is the advisory lock of whoever changes tables, of any schema in
 // the database. It is "wow schema" as a number.

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,11 +17,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current version, for a new one")
 
-// goldenFile is a store of version 1 as SQL. It is never changed: files like
-// it are out there. A later version adds one of its own.
-const goldenFile = "testdata/v1.sql"
+// goldenFiles are stores as SQL, one of each version. They are never changed:
+// files like them are out there. A later version adds one of its own.
+var goldenFiles = []string{"testdata/v1.sql", "testdata/v2.sql"}
 
-// golden is what goldenFile holds.
+// golden is what each of them holds.
 func golden() []*store.Commit {
 	order := wow.Target{Tenant: "acme", Aggregate: "shop.order", ID: "ö/1"}
 	return []*store.Commit{
@@ -43,8 +42,14 @@ func golden() []*store.Commit {
 	}
 }
 
-func TestAStoreOfVersion1IsReadAndWritten(t *testing.T) {
-	script, err := os.ReadFile(goldenFile)
+func TestAStoreOfEachVersionIsReadAndWritten(t *testing.T) {
+	for _, name := range goldenFiles {
+		t.Run(name, func(t *testing.T) { isReadAndWritten(t, name) })
+	}
+}
+
+func isReadAndWritten(t *testing.T, name string) {
+	script, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +82,16 @@ func TestAStoreOfVersion1IsReadAndWritten(t *testing.T) {
 	if err != nil || settled[0].First == nil || settled[0].First.Code != "cart_full" {
 		t.Errorf("settled %+v, %v", settled, err)
 	}
+	timers := []store.Timer{{Consumer: "shop.saga.payment", Name: "pay ö/1", Position: wow.Position{Seq: 2}, Index: 1, Due: 11, Attempts: 2, Data: []byte{0, 0xff}}}
+	if name == goldenFiles[0] {
+		timers = nil // there were none then
+	}
+	if got, err := s.Timers(t.Context(), "shop.saga.payment", 11, 10); err != nil || !reflect.DeepEqual(got, timers) {
+		t.Errorf("timers %+v, %v", got, err)
+	}
+	if err := s.SetTimers(t.Context(), []store.Timer{{Consumer: "c", Name: "n", Position: wow.Position{Seq: 1}, Due: 1}}); err != nil {
+		t.Error(err)
+	}
 	mustAppend(t, s, 2)
 }
 
@@ -98,6 +113,7 @@ func TestTheLayoutIsFrozen(t *testing.T) {
 		s.SaveSnapshot(ctx, &store.Snapshot{Target: cart, Revision: "rev1", Version: 1, Commit: commits[0].ID, Codec: store.JSON, Data: []byte("state")}),
 		s.Park(ctx, []store.Parked{{Consumer: "shop.processor.receipts", Function: "paid", Commit: commits[1], Error: "boom", Attempts: 3, At: 7}},
 			&store.Checkpoint{Consumer: "shop.projection.cart_view", Epoch: 4, Position: wow.Position{Seq: 1}}),
+		s.SetTimers(ctx, []store.Timer{{Consumer: "shop.saga.payment", Name: "pay ö/1", Position: wow.Position{Seq: 2}, Index: 1, Due: 11, Attempts: 2, Data: []byte{0, 0xff}}}),
 		s.Close(),
 	} {
 		if err != nil {
@@ -107,11 +123,8 @@ func TestTheLayoutIsFrozen(t *testing.T) {
 	edit(t, path, "UPDATE wow_commits SET stored_at = 1700000000000000 + seq * 10")
 	edit(t, path, "UPDATE wow_outcomes SET kept_at = 4102444800000000")
 	edit(t, path, "UPDATE wow_meta SET value = '3c5e7a4e-0000-4000-8000-000000000000' WHERE name = 'identity'")
-	got := dump(t, path)
+	got, goldenFile := dump(t, path), goldenFiles[len(goldenFiles)-1]
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(goldenFile), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		if err := os.WriteFile(goldenFile, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -98,6 +98,19 @@ CREATE TABLE wow_parked (
 	running   INTEGER NOT NULL,
 	PRIMARY KEY (consumer, shard, seq, function)
 ) STRICT, WITHOUT ROWID;
+`}, {writers: 1, sql: `
+CREATE TABLE wow_timers (
+	consumer TEXT    NOT NULL,
+	name     TEXT    NOT NULL,
+	shard    INTEGER NOT NULL, -- where it was set, and in what order there
+	seq      INTEGER NOT NULL,
+	ordinal  INTEGER NOT NULL,
+	due      INTEGER NOT NULL, -- 0: done or taken back
+	attempts INTEGER NOT NULL,
+	data     BLOB    NOT NULL,
+	PRIMARY KEY (consumer, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX wow_timers_due ON wow_timers (consumer, due);
 `}}
 
 const metaTable = `CREATE TABLE wow_meta (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID`

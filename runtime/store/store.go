@@ -22,6 +22,7 @@ type Store interface {
 	Snapshots
 	Checkpoints
 	Parking
+	Timers
 
 	// ID is the identity that the store was given when it was created. A
 	// checkpoint is good for one store only.

@@ -56,6 +56,7 @@ func Run(t *testing.T, open Open, o Options) {
 		{"Snapshots", snapshotTests},
 		{"Checkpoints", checkpointTests},
 		{"Parking", parkingTests},
+		{"Timers", timerTests},
 		{"Concurrency", concurrencyTests},
 		{"Close", closeTests},
 	}

@@ -110,6 +110,12 @@ func (a *App) crossEvent(e wow.DomainEvent) wow.DomainEvent {
 // crossCommand returns cmd as it comes off a bus, where its key travels apart.
 func (a *App) crossCommand(cmd wow.Sendable) wow.Sendable {
 	a.t.Helper()
+	if d, ok := cmd.(wow.Deferred); ok {
+		if _, _, inner := d.Deferred(); inner != nil {
+			a.crossCommand(inner)
+		}
+		return cmd
+	}
 	t := cmd.WowTarget()
 	if t.ID == "" && cmd.WowCommand().Mode != wow.Create { // whose ID can be derived
 		a.t.Fatalf("wowtest: routing %s: its key is empty", show(cmd))

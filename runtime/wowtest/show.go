@@ -6,13 +6,24 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wowgen/wow"
 )
 
 // Values are shown much as they are written in a test, on one line and without
 // the fields that are zero: OrderPaid{Cents: 500}.
 
 // show writes a message or a state.
-func show(v any) string { return showValue(deref(reflect.ValueOf(v))) }
+func show(v any) string {
+	if d, ok := v.(wow.Deferred); ok {
+		name, after, cmd := d.Deferred()
+		if cmd == nil {
+			return fmt.Sprintf("Cancel(%q)", name)
+		}
+		return fmt.Sprintf("Later(%q, %v, %s)", name, after, show(cmd))
+	}
+	return showValue(deref(reflect.ValueOf(v)))
+}
 
 // lines shows each element of a list.
 func lines[V any](vs []V) []string {

@@ -34,6 +34,8 @@ type PlaceOrder struct {
 	OrderID string `wow:"key"`
 	CartID  string
 	Lines   map[string]Line
+	// PaySeconds is how long the order waits for its payment: 0 is PayWithin.
+	PaySeconds int
 }
 
 // PayOrder pays a placed order.
@@ -50,8 +52,9 @@ type ReleaseOrder struct {
 
 // OrderPlaced says that somebody ordered what a cart held.
 type OrderPlaced struct {
-	CartID string
-	Lines  map[string]Line
+	CartID     string
+	Lines      map[string]Line
+	PaySeconds int `json:",omitempty"`
 }
 
 // OrderPaid says that the order is paid.
@@ -78,13 +81,15 @@ func (o *Order) PlaceOrder(cmd PlaceOrder) (OrderPlaced, error) {
 		return OrderPlaced{}, wow.Refuse("empty_order", "there is nothing to order")
 	case cmd.CartID == "":
 		return OrderPlaced{}, wow.Refuse("no_cart", "an order says which cart it comes from")
+	case cmd.PaySeconds < 0 || cmd.PaySeconds > 30*24*3600:
+		return OrderPlaced{}, wow.Refuse("bad_patience", "an order waits up to 30 days for its payment, not %d seconds", cmd.PaySeconds)
 	}
 	for sku, line := range cmd.Lines {
 		if line.Qty < 1 || line.Price < 0 {
 			return OrderPlaced{}, wow.Refuse("bad_line", "%d pieces of %s for %d cents each cannot be ordered", line.Qty, sku, line.Price)
 		}
 	}
-	return OrderPlaced{CartID: cmd.CartID, Lines: cmd.Lines}, nil
+	return OrderPlaced{CartID: cmd.CartID, Lines: cmd.Lines, PaySeconds: cmd.PaySeconds}, nil
 }
 
 // PayOrder takes at least the price, once.

@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/example/shop/domain"
@@ -79,5 +80,20 @@ func TestAnOrderWhoseCartCannotBeClearedIsReleased(t *testing.T) {
 		).
 		ThenSends(domain.ReleaseOrder{OrderID: "o1", Reason: "the tea is gone"})
 }
+
+func TestAnOrderThatNobodyPaysIsReleased(t *testing.T) {
+	unpaid := wow.Later("pay o1", 15*time.Minute, domain.ReleaseOrder{OrderID: "o1", Reason: "not paid in time"})
+	patient := placed
+	patient.PaySeconds = 3600
+	later := unpaid
+	later.After = time.Hour
+
+	wowtest.New(t, registerPayment).WhenEvent("o1", placed).ThenSends(unpaid)
+	wowtest.New(t, registerPayment).WhenEvent("o1", patient).ThenSends(later)
+	wowtest.New(t, registerPayment).Given(placed).WhenEvent("o1", paid).ThenSends(wow.Cancel("pay o1"))
+	wowtest.New(t, registerPayment).Given(placed).WhenEvent("o1", domain.OrderReleased{}).ThenSends(wow.Cancel("pay o1"))
+}
+
+func registerPayment(r *wowrt.Runtime) { domain.RegisterPayment(r, domain.Payment{}) }
 
 func registerCheckout(r *wowrt.Runtime) { domain.RegisterCheckout(r, domain.Checkout{}) }

@@ -788,4 +788,47 @@ func RegisterCheckout(r *wowrt.Runtime, checkout Checkout) {
 	r.AddSaga(checkoutMailbox(&checkoutDispatcher{checkout: checkout}))
 }
 
-// wowgen:sum c3a859094c62c760
+// Saga payment.
+
+// paymentDispatcher calls the methods of Payment.
+type paymentDispatcher struct{ payment Payment }
+
+// dispatch handles one event.
+func (d *paymentDispatcher) dispatch(ctx context.Context, in *wowrt.Recorded, out *wowrt.Outbox) error {
+	switch e := in.Event.(type) {
+	case OrderPaid:
+		cancel := d.payment.OnOrderPaid(wow.Event[OrderPaid]{EventMeta: in.EventMeta, Data: e})
+		out.Send(cancel)
+	case OrderPlaced:
+		releaseOrder := d.payment.OnOrderPlaced(wow.Event[OrderPlaced]{EventMeta: in.EventMeta, Data: e})
+		out.Send(releaseOrder)
+	case OrderReleased:
+		cancel := d.payment.OnOrderReleased(wow.Event[OrderReleased]{EventMeta: in.EventMeta, Data: e})
+		out.Send(cancel)
+	}
+	return nil
+}
+
+// paymentMailbox is the adapter between a mailbox of the runtime and the
+// dispatcher of payment.
+func paymentMailbox(d *paymentDispatcher) wowrt.Saga {
+	return wowrt.Saga{
+		Name: "shop.saga.payment",
+		Functions: []wowrt.Function{
+			{Name: "on_order_paid", Event: OrderPaid{}.WowEvent()},
+			{Name: "on_order_placed", Event: OrderPlaced{}.WowEvent()},
+			{Name: "on_order_released", Event: OrderReleased{}.WowEvent()},
+		},
+		Sends: []*wow.CommandType{
+			ReleaseOrder{}.WowCommand(),
+		},
+		OnEvent: d.dispatch,
+	}
+}
+
+// RegisterPayment makes r run the saga payment.
+func RegisterPayment(r *wowrt.Runtime, payment Payment) {
+	r.AddSaga(paymentMailbox(&paymentDispatcher{payment: payment}))
+}
+
+// wowgen:sum b12651c6330de293
