@@ -45,34 +45,46 @@ type consumer struct {
 	blocks blocks
 	states *stateFolder
 
-	paused   atomic.Bool           // by an operator
-	fenced   atomic.Pointer[error] // somebody else owns the checkpoint: never pull again
-	stopping atomic.Bool           // what fails now is left for the next start
+	paused   atomic.Bool // by an operator
+	stopping atomic.Bool // what fails now is left for the next start
 	left     leftover
 }
 
-// feed is a consumer's place in one shard.
+// feed is a consumer's place in one shard. It works while this process holds
+// its lease: a tenure, which has a mark of its own, so that what is left of an
+// earlier one changes nothing.
 type feed struct {
 	c     *consumer
 	tail  *tail
-	mark  watermark
 	wake  chan struct{} // holds a token when there may be something to take
-	taken int64         // the last position taken; the feed's own
+	taken int64         // the last position taken; run's own
 	batch [tailBatch]*store.Commit
 	queue []executor.Entry[wow.Target, *task]
 
-	since atomic.Int64 // microseconds: when the mark was seen to move, or had somewhere to go again
-	dirty atomic.Bool  // the mark has moved since the keeper looked
-	saved int64        // the last checkpoint stored; the keeper's own
-	epoch int64        // under which checkpoints are stored
+	tenure  atomic.Pointer[watermark] // nil: another process runs it, or nobody
+	owner   atomic.Pointer[string]    // the process that has the lease
+	lost    atomic.Bool               // a checkpoint was refused: the tenure is to end
+	paused  atomic.Bool               // it is being given away
+	halt    context.CancelFunc        // of run; nil before
+	running sync.WaitGroup            // run
+	leaving int                       // for how many rounds it is being given away
+
+	since   atomic.Int64 // microseconds: when the mark was seen to move, or had somewhere to go again
+	dirty   atomic.Bool  // the mark has moved since the keeper looked
+	keeping sync.Mutex   // guards saved
+	saved   int64        // the last checkpoint stored
+	epoch   atomic.Int64 // of the lease
 }
 
-// run takes commits until ctx ends.
-func (f *feed) run(ctx context.Context) {
+// mark is the watermark of the tenure, or nil when this process has none.
+func (f *feed) mark() *watermark { return f.tenure.Load() }
+
+// run takes commits until ctx ends, for the tenure with this mark.
+func (f *feed) run(ctx context.Context, m *watermark) {
 	pause := time.NewTimer(time.Hour)
 	defer pause.Stop()
 	for tries := 0; ctx.Err() == nil; {
-		n, err := f.fetch(ctx)
+		n, err := f.fetch(ctx, m)
 		switch {
 		case err != nil:
 			tries++
@@ -82,9 +94,9 @@ func (f *feed) run(ctx context.Context) {
 		case n == 0:
 			await(ctx, nil, f.wake)
 		case f.c.tx != nil:
-			f.admitTransacted(ctx, f.batch[:n])
+			f.admitTransacted(ctx, m, f.batch[:n])
 		default:
-			f.admit(ctx, f.batch[:n])
+			f.admit(ctx, m, f.batch[:n])
 		}
 		tries = 0
 	}
@@ -92,11 +104,11 @@ func (f *feed) run(ctx context.Context) {
 
 // fetch fills the batch with the commits to take next. None means: wait for a
 // token.
-func (f *feed) fetch(ctx context.Context) (int, error) {
-	if f.c.held() {
+func (f *feed) fetch(ctx context.Context, m *watermark) (int, error) {
+	if f.c.held() || f.paused.Load() {
 		return 0, nil
 	}
-	room := f.mark.room(tailBatch)
+	room := m.room(tailBatch)
 	if room == 0 {
 		return 0, nil
 	}
@@ -111,8 +123,8 @@ func (f *feed) fetch(ctx context.Context) (int, error) {
 
 // admit puts commits into their mailboxes and passes those that no function is
 // for. The lane has room for all that the watermark lets in, so it never waits.
-func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
-	f.took(len(commits))
+func (f *feed) admit(ctx context.Context, m *watermark, commits []*store.Commit) {
+	f.took(m, len(commits))
 	passed := f.taken // positions after taken, up to here, are passed together
 	for _, c := range commits {
 		seq := c.Position.Seq
@@ -122,14 +134,14 @@ func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
 			continue
 		}
 		if passed > f.taken {
-			f.pass(f.taken+1, passed)
+			f.moved(m.pass(f.taken+1, passed))
 		}
 		f.taken, passed = seq, seq
-		t := newTask(f, c, r)
+		t := newTask(f, m, c, r)
 		f.queue = append(f.queue, executor.Entry[wow.Target, *task]{Key: f.c.key(c.Target), Msg: t})
 	}
 	if passed > f.taken {
-		f.pass(f.taken+1, passed)
+		f.moved(m.pass(f.taken+1, passed))
 		f.taken = passed
 	}
 	// What a stopped lane refuses stays unfinished: the next start takes it again.
@@ -138,12 +150,6 @@ func (f *feed) admit(ctx context.Context, commits []*store.Commit) {
 	f.queue = f.queue[:0]
 	clear(commits)
 }
-
-// finish notes that a commit is handled, or set aside with err.
-func (f *feed) finish(seq int64, err error) { f.moved(f.mark.finish(seq, err)) }
-
-// pass notes that the commits from..to are finished.
-func (f *feed) pass(from, to int64) { f.moved(f.mark.pass(from, to)) }
 
 func (f *feed) moved(moved, wake bool) {
 	if moved {
@@ -162,8 +168,8 @@ func (f *feed) soil() {
 }
 
 // took notes that commits were taken.
-func (f *feed) took(n int) {
-	if f.mark.take(n) {
+func (f *feed) took(m *watermark, n int) {
+	if m.take(n) {
 		f.since.Store(time.Now().UnixMicro())
 	}
 }
@@ -175,7 +181,11 @@ const stuckAfter = 5 * time.Minute
 // hangs returns an error when the oldest commit in hand has been there for too
 // long: its function may never return.
 func (f *feed) hangs() error {
-	at, taken := f.mark.progress()
+	m := f.mark()
+	if m == nil {
+		return nil
+	}
+	at, taken := m.progress()
 	waited := time.Since(time.UnixMicro(f.since.Load()))
 	if at == taken || waited < stuckAfter {
 		return nil
@@ -197,12 +207,7 @@ func (c *consumer) held() bool { return c.paused.Load() || c.unwell() != nil }
 
 // unwell returns why the consumer takes nothing though nobody paused it, or
 // nil.
-func (c *consumer) unwell() error {
-	if err := c.fenced.Load(); err != nil {
-		return *err
-	}
-	return c.blocks.full()
-}
+func (c *consumer) unwell() error { return c.blocks.full() }
 
 // rouse has the feeds look again: what held them may be gone.
 func (c *consumer) rouse() {

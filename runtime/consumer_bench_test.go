@@ -105,7 +105,7 @@ func BenchmarkSendWithProjection(b *testing.B) {
 				wg.Wait()
 				for i := range projections {
 					c, _ := r.Consumer(fmt.Sprint("bank.projection.", i))
-					for mark := &c.c.feeds[0].mark; mark.checkpoint() < int64(b.N); {
+					for mark := c.c.feeds[0].mark(); mark.checkpoint() < int64(b.N); {
 						told := make(chan error, 1)
 						if mark.watch(mark.checkpoint()+1, told) {
 							<-told

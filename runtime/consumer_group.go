@@ -29,7 +29,9 @@ type consumerEnv struct {
 	send     func(ctx context.Context, cmd wow.Sendable, request string) error // for sagas
 	command  func(aggregate, name string) (*wow.CommandType, error)            // that is registered
 	handover *handover                                                         // of what this process decided; nil for none
+	owner    string                                                            // of leases: this life of the process
 	keep     chan struct{}                                                     // holds a token when there are checkpoints to store
+	lost     chan struct{}                                                     // holds a token when a lease was lost
 	ended    chan struct{}                                                     // closed when consumers have stopped
 }
 
@@ -40,7 +42,10 @@ type consumers struct {
 	all   []*consumer
 	tails []*tail // one a shard
 
-	pulling sync.WaitGroup // tails and feeds
+	leases  *leases
+	mu      sync.Mutex      // guards pull, and what begins under it
+	pull    context.Context // ends with quiesce; nil before start
+	pulling sync.WaitGroup  // tails and feeds
 	halt    context.CancelFunc
 	keeping sync.WaitGroup // the keeper
 	rest    context.CancelFunc
@@ -78,7 +83,9 @@ func (cs *consumers) prepare(ctx context.Context) error {
 		},
 		command:  cs.r.types.command,
 		handover: cs.r.commands.handover,
+		owner:    newID(time.Now()),
 		keep:     make(chan struct{}, 1),
+		lost:     make(chan struct{}, 1),
 		ended:    make(chan struct{}),
 	}
 	if err := cs.build(cs.r.Handlers()); err != nil {
@@ -87,7 +94,8 @@ func (cs *consumers) prepare(ctx context.Context) error {
 	return cs.open(ctx)
 }
 
-// open opens a lane for each consumer and puts it where it stood.
+// open opens a lane for each consumer, claims its feeds, and puts those that are
+// this process's where they stood.
 func (cs *consumers) open(ctx context.Context) error {
 	if len(cs.all) == 0 {
 		return nil
@@ -103,12 +111,16 @@ func (cs *consumers) open(ctx context.Context) error {
 	}
 	var errs []error
 	for _, c := range cs.all {
-		errs = append(errs, c.open(ctx, cs.tails))
+		errs = append(errs, c.open(cs.tails))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	cs.leases = newLeases(cs)
+	return cs.leases.first(ctx)
 }
 
-func (c *consumer) open(ctx context.Context, tails []*tail) (err error) {
+func (c *consumer) open(tails []*tail) (err error) {
 	c.lane, err = executor.Open(c.env.executor, executor.LaneConfig[wow.Target, *task]{
 		Name:        c.name,
 		MaxInFlight: markWindow*len(tails) + wishRoom,
@@ -118,21 +130,10 @@ func (c *consumer) open(ctx context.Context, tails []*tail) (err error) {
 		return err
 	}
 	for _, t := range tails {
-		at, err := c.resume(ctx, t.shard)
-		if err != nil {
-			return fmt.Errorf("consumer %s: reading its checkpoint: %w", c.name, err)
-		}
-		if head := t.head(); at.Position.Seq > head {
-			return fmt.Errorf("consumer %s: its checkpoint %v is above the last commit %d: %w", c.name, at.Position, head, store.ErrAhead)
-		}
-		if err := c.loadBlocks(ctx, t.shard); err != nil {
-			return fmt.Errorf("consumer %s: reading what is parked: %w", c.name, err)
-		}
-		f := &feed{c: c, tail: t, wake: make(chan struct{}, 1), taken: at.Position.Seq, saved: at.Position.Seq, epoch: at.Epoch}
-		f.mark.start(at.Position.Seq)
+		f := &feed{c: c, tail: t, wake: make(chan struct{}, 1)}
+		f.note(store.Lease{})
 		t.attach(f.wake)
 		c.feeds = append(c.feeds, f)
-		c.env.out.Info("consumer starts", "consumer", c.name, "behind", at.Position, "lag", t.head()-at.Position.Seq, "parked", c.blocks.count.Load())
 	}
 	return nil
 }
@@ -148,22 +149,24 @@ func (c *consumer) resume(ctx context.Context, shard int32) (at store.Checkpoint
 
 // start begins to pull.
 func (cs *consumers) start(context.Context) error {
-	var pull, keep context.Context
-	pull, cs.halt = context.WithCancel(context.Background())
+	var keep context.Context
+	cs.mu.Lock()
+	cs.pull, cs.halt = context.WithCancel(context.Background())
+	cs.mu.Unlock()
 	keep, cs.rest = context.WithCancel(context.Background())
 	for _, c := range cs.all {
 		for _, f := range c.feeds {
-			cs.pulling.Go(func() { f.run(pull) })
-		}
-		if c.saga != nil {
-			cs.pulling.Go(func() { c.sendDelayed(pull) })
+			if f.mark() != nil {
+				cs.begin(f)
+			}
 		}
 	}
 	for _, t := range cs.tails {
-		cs.pulling.Go(func() { t.run(pull) })
+		cs.pulling.Go(func() { t.run(cs.pull) })
 	}
 	if len(cs.all) > 0 {
 		cs.keeping.Go(func() { cs.keepCheckpoints(keep) })
+		cs.keeping.Go(func() { cs.leases.keep(keep) })
 	}
 	return nil
 }
@@ -177,8 +180,7 @@ func (cs *consumers) quiesce(ctx context.Context) error {
 	if cs.halt == nil {
 		return nil
 	}
-	cs.halt()
-	cs.pulling.Wait()
+	cs.stopPulling()
 	var errs []error
 	for _, c := range cs.all {
 		if err := c.lane.Close(ctx); err != nil {
@@ -191,14 +193,28 @@ func (cs *consumers) quiesce(ctx context.Context) error {
 // stop stores the last checkpoints and ends every goroutine.
 func (cs *consumers) stop(ctx context.Context) error {
 	if cs.halt == nil {
+		if cs.leases != nil { // the start failed behind the claim
+			return cs.leases.end(ctx)
+		}
 		return nil
 	}
-	cs.halt()
-	cs.pulling.Wait()
+	cs.stopPulling()
 	cs.rest()
 	cs.keeping.Wait()
 	close(cs.env.ended)
-	return cs.saveCheckpoints(ctx)
+	err := cs.saveCheckpoints(ctx)
+	if cs.leases != nil {
+		err = errors.Join(err, cs.leases.end(ctx))
+	}
+	return err
+}
+
+// stopPulling ends what takes commits. Nothing begins again after it.
+func (cs *consumers) stopPulling() {
+	cs.mu.Lock()
+	cs.halt()
+	cs.mu.Unlock()
+	cs.pulling.Wait()
 }
 
 // keepCheckpoints stores checkpoints until ctx ends.
@@ -229,31 +245,39 @@ func (cs *consumers) saveCheckpoints(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// save stores the feed's checkpoint if it has moved. One that somebody else
-// owns ends the consumer here: its work would be done twice.
+// save stores the feed's checkpoint if it has moved. One that is refused ends the
+// tenure: somebody else owns the segment.
+//
+// A projection with transactions has stored its progress itself; what is stored
+// here tells other processes how far it is.
 func (f *feed) save(ctx context.Context) error {
-	if !f.dirty.Swap(false) || f.c.fenced.Load() != nil {
+	f.keeping.Lock()
+	defer f.keeping.Unlock()
+	m := f.mark()
+	if m == nil || f.lost.Load() || !f.dirty.Swap(false) {
 		return nil
 	}
-	at := f.mark.checkpoint()
+	at := m.checkpoint()
 	if at == f.saved {
 		return nil
 	}
 	f.since.Store(time.Now().UnixMicro())
-	if f.c.tx != nil { // it has stored its progress itself
-		f.saved = at
-		return nil
-	}
 	err := f.c.env.store.SaveCheckpoint(ctx, store.Checkpoint{
 		Consumer: f.c.name,
-		Epoch:    f.epoch,
+		Epoch:    f.epoch.Load(),
 		Position: wow.Position{Shard: f.tail.shard, Seq: at},
 	})
 	switch {
 	case err == nil:
 		f.saved = at
+	case errors.Is(err, store.ErrEpoch) && f.c.tx != nil:
+		f.saved = at // its own progress was set back, and decides
+		return nil
 	case errors.Is(err, store.ErrEpoch):
-		f.c.fenced.Store(&err)
+		f.lost.Store(true)
+		nudge(f.c.env.lost)
+		f.c.env.out.Warn("a checkpoint is refused: another process runs the consumer", "consumer", f.c.name)
+		return nil
 	default:
 		f.dirty.Store(true)
 	}

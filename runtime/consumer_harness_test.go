@@ -122,7 +122,9 @@ func newBench(t testing.TB, s store.Store, h Handlers) *bench {
 		executor: e,
 		out:      slog.New(slog.DiscardHandler),
 		command:  func(string, string) (*wow.CommandType, error) { return &tallySetType, nil },
+		owner:    "bench", // whose next life need not wait for the lease of this one
 		keep:     make(chan struct{}, 1),
+		lost:     make(chan struct{}, 1),
 		ended:    make(chan struct{}),
 	}
 	b.cs = &consumers{env: b.env}
@@ -208,7 +210,7 @@ func (b *bench) settled(name string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	mark := &b.consumer(name).feeds[0].mark
+	mark := b.consumer(name).feeds[0].mark()
 	for seq := head.Seq; mark.checkpoint() < head.Seq; seq = mark.checkpoint() + 1 {
 		told := make(chan error, 1)
 		if mark.watch(seq, told) {
@@ -279,9 +281,9 @@ func waitIdle(t *testing.T, c *consumer) {
 	t.Helper()
 	for _, f := range c.feeds {
 		for {
-			at, taken := f.mark.progress()
+			at, taken := f.mark().progress()
 			told := make(chan error, 1)
-			if at == taken || !f.mark.watch(taken, told) {
+			if at == taken || !f.mark().watch(taken, told) {
 				break
 			}
 			<-told

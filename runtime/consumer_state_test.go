@@ -165,7 +165,7 @@ func TestSnapshotsAreWrittenForwardEveryNVersionsPerRevision(t *testing.T) {
 	require.NoError(t, s.SaveSnapshot(t.Context(), &store.Snapshot{Target: sn.Target, Revision: "1", Version: 21, Commit: "c", Codec: store.JSON, Data: []byte(`{}`)}))
 	b2 := newBench(t, s, Handlers{Aggregates: []Aggregate{{State: now}}})
 	require.NoError(t, b2.cs.open(t.Context()))
-	b2.cs.all[0].feeds[0].mark.start(0)
+	b2.cs.all[0].feeds[0].mark().start(0)
 	b2.cs.all[0].feeds[0].taken = 0
 	require.NoError(t, b2.cs.start(t.Context()))
 	b2.settled("test.snapshot.tally")

@@ -25,8 +25,10 @@ type ConsumerStatus struct {
 // ShardStatus is how far a consumer is in one shard.
 type ShardStatus struct {
 	Position wow.Position `json:"position"` // everything up to here is finished
-	Taken    int64        `json:"taken"`    // the last commit that it has begun with
+	Taken    int64        `json:"taken"`    // the last commit that it has begun with, as far as is known here
 	Head     int64        `json:"head"`     // the last commit that there is
+	Owner    string       `json:"owner"`    // the life of a process that runs it; "" is nobody right now
+	Here     bool         `json:"here"`     // that is this one
 }
 
 // Consumer is a handle on a consumer at work, for operators. It is valid from
@@ -73,8 +75,12 @@ func (c Consumer) Status(ctx context.Context) (ConsumerStatus, error) {
 		if err != nil {
 			return s, fmt.Errorf("runtime: asking for the head of shard %d: %w", f.tail.shard, err)
 		}
-		at, taken := f.mark.progress()
-		s.Shards = append(s.Shards, ShardStatus{Position: wow.Position{Shard: f.tail.shard, Seq: at}, Taken: taken, Head: head.Seq})
+		at, taken, err := f.progress(ctx)
+		if err != nil {
+			return s, err
+		}
+		s.Shards = append(s.Shards, ShardStatus{Position: wow.Position{Shard: f.tail.shard, Seq: at}, Taken: taken, Head: head.Seq,
+			Owner: *f.owner.Load(), Here: f.mark() != nil})
 		s.Lag += max(0, head.Seq-at)
 	}
 	return s, nil
@@ -109,4 +115,17 @@ func (c Consumer) Retry(ctx context.Context, t wow.Target) error {
 // Those that wait behind it stay parked until they are retried.
 func (c Consumer) Skip(ctx context.Context, t wow.Target, at wow.Position) error {
 	return c.c.grant(ctx, t, skipParked(at))
+}
+
+// progress is how far the consumer is in a shard, wherever it runs.
+func (f *feed) progress(ctx context.Context) (at, taken int64, err error) {
+	if m := f.mark(); m != nil {
+		at, taken = m.progress()
+		return at, taken, nil
+	}
+	c, err := f.c.env.store.Checkpoint(ctx, f.c.name, f.tail.shard, 0)
+	if err != nil {
+		return 0, 0, fmt.Errorf("runtime: asking how far %s is: %w", f.c.name, err)
+	}
+	return c.Position.Seq, c.Position.Seq, nil
 }

@@ -159,32 +159,6 @@ func (r *restoredStore) Checkpoint(ctx context.Context, consumer string, shard i
 	return r.before.Checkpoint(ctx, consumer, shard, segment)
 }
 
-// TestAnotherOwnersCheckpointEndsTheConsumer has somebody else move on.
-func TestAnotherOwnersCheckpointEndsTheConsumer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := memoryStore(t)
-		p := projecting(func(context.Context, *Recorded, *Reaction) error { return nil })
-		b := started(t, s, only(p))
-		for range 10 {
-			b.append("a", tallyAdded{1})
-		}
-		require.NoError(t, s.SaveCheckpoint(t.Context(), store.Checkpoint{Consumer: p.Name, Epoch: 7, Position: wow.Position{Seq: 3}}))
-		time.Sleep(time.Minute)
-		st, err := Consumer{b.cs.all[0]}.Status(t.Context())
-		require.NoError(t, err)
-		require.Contains(t, st.Unhealthy, "another owner")
-		b.append("a", tallyAdded{1})
-		time.Sleep(time.Minute)
-		after, err := Consumer{b.cs.all[0]}.Status(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, st.Shards[0].Taken, after.Shards[0].Taken, "it takes nothing any more")
-		at, err := s.Checkpoint(t.Context(), p.Name, 0, 0)
-		require.NoError(t, err)
-		require.Equal(t, store.Checkpoint{Consumer: p.Name, Epoch: 7, Position: wow.Position{Seq: 3}}, at)
-		b.stop()
-	})
-}
-
 func TestPauseAndResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got seen

@@ -22,6 +22,7 @@ import (
 // A task belongs to its mailbox from admission until the lane calls done.
 type task struct {
 	f      *feed
+	mark   *watermark // of the tenure that took it
 	commit *store.Commit
 	route  *route
 	at     int   // the step to run next
@@ -48,11 +49,14 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
 
-func newTask(f *feed, c *store.Commit, r *route) *task {
+func newTask(f *feed, m *watermark, c *store.Commit, r *route) *task {
 	t := tasks.Get().(*task)
-	t.f, t.commit, t.route = f, c, r
+	t.f, t.mark, t.commit, t.route = f, m, c, r
 	return t
 }
+
+// stale reports whether the tenure that took the task has ended.
+func (t *task) stale() bool { return t.f != nil && t.mark != t.f.mark() }
 
 func (t *task) free() {
 	t.hangUp()
@@ -94,6 +98,8 @@ func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor
 		return executor.Offload(func(ctx context.Context) executor.Outcome {
 			return executor.Done(t.wish.carryOut(ctx, c))
 		})
+	case t.stale():
+		return executor.Done(errElsewhere)
 	case c.left.has(key):
 		return executor.Done(errLeft)
 	case t.run != nil:
@@ -273,6 +279,10 @@ func (c *consumer) done(key wow.Target, t *task, err error) {
 		t.free()
 		return
 	}
+	if t.stale() {
+		t.free()
+		return
+	}
 	if t.run != nil {
 		if err != nil { // left, or the executor gave up: what is behind must not run
 			c.left.add(key)
@@ -289,7 +299,7 @@ func (c *consumer) done(key wow.Target, t *task, err error) {
 		err = c.abandon(t, err)
 	}
 	if err == nil {
-		t.f.finish(t.commit.Position.Seq, t.aside)
+		t.f.moved(t.mark.finish(t.commit.Position.Seq, t.aside))
 	} else {
 		c.left.add(key)
 	}

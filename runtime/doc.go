@@ -38,7 +38,8 @@
 // the store from its own checkpoint, so a process that dies after an append
 // loses nothing; a command never waits for one. The files follow a commit's
 // road: tail.go, consumer.go, consumer_table.go, consumer_task.go,
-// watermark.go; then park.go, saga.go, wait.go.
+// watermark.go; then park.go, saga.go, saga_later.go, wait.go. Of several
+// processes on one store, each consumer runs in one: consumer_lease.go.
 //
 // Each commit reaches each consumer with a function for it at least once, in the
 // order of versions of its aggregate; a serial one, in the order of positions.

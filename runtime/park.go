@@ -66,7 +66,7 @@ func (c *consumer) storeDoom(ctx context.Context, t *task) error {
 	if d.cause != nil {
 		p.Error = d.cause.Error()
 	}
-	if err := c.env.store.Park(ctx, []store.Parked{p}, nil); err != nil {
+	if err := c.env.store.Park(ctx, []store.Parked{p}, c.fence(p.Commit)); err != nil {
 		return err
 	}
 	if d.cause != nil {
@@ -85,7 +85,7 @@ func (c *consumer) storeDoom(ctx context.Context, t *task) error {
 // row returns what a parked message blocks. A function that is not declared any
 // more counts as one that all wait for.
 func (c *consumer) row(p *store.Parked) blockRow {
-	r := blockRow{seq: p.Commit.Position.Seq, function: p.Function}
+	r := blockRow{shard: p.Commit.Position.Shard, seq: p.Commit.Position.Seq, function: p.Function}
 	if s := c.table.byName[p.Function]; s != nil {
 		r.order = s.Retry.Order
 	}
@@ -103,6 +103,7 @@ type blocks struct {
 
 // blockRow is one parked message.
 type blockRow struct {
+	shard    int32
 	seq      int64
 	function string // "": the whole commit waits behind another
 	order    Order  // what waits for it
@@ -187,6 +188,19 @@ func (b *blocks) remove(t wow.Target, seq int64, function string) {
 		b.targets[t] = rows
 	}
 	b.count.Add(-1)
+}
+
+// drop forgets the rows of a shard.
+func (b *blocks) drop(shard int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for t, rows := range b.targets {
+		left := slices.DeleteFunc(rows, func(r blockRow) bool { return r.shard == shard })
+		b.count.Add(int64(len(left) - len(rows)))
+		if b.targets[t] = left; len(left) == 0 {
+			delete(b.targets, t)
+		}
+	}
 }
 
 // has reports whether something of a commit is parked.

@@ -32,6 +32,9 @@ func (w *wish) carryOut(ctx context.Context, c *consumer) error {
 
 // grant has a wish carried out and returns its answer.
 func (c *consumer) grant(ctx context.Context, t wow.Target, do func(context.Context, *consumer, wow.Target) error) error {
+	if err := c.here(); err != nil {
+		return err
+	}
 	w := &wish{target: t, do: do, reply: make(chan error, 1)}
 	if err := c.lane.Submit(ctx, c.key(t), &task{wish: w}); err != nil {
 		return fmt.Errorf("runtime: asking consumer %s about %s: %w", c.name, t, err)
@@ -149,7 +152,7 @@ func (c *consumer) repark(ctx context.Context, p *store.Parked, s *subscriber, c
 	if cause != nil {
 		q.Error, q.Attempts = cause.Error(), p.Attempts+1
 	}
-	if err := c.env.store.Park(ctx, []store.Parked{q}, nil); err != nil {
+	if err := c.env.store.Park(ctx, []store.Parked{q}, c.fence(p.Commit)); err != nil {
 		return fmt.Errorf("runtime: parking position %v of %s again: %w", p.Commit.Position, p.Commit.Target, err)
 	}
 	c.blocks.add(p.Commit.Target, c.row(&q))
@@ -158,7 +161,7 @@ func (c *consumer) repark(ctx context.Context, p *store.Parked, s *subscriber, c
 
 // unpark forgets a parked message.
 func (c *consumer) unpark(ctx context.Context, p *store.Parked) error {
-	if err := c.env.store.Unpark(ctx, c.name, p.Function, p.Commit.Position); err != nil {
+	if err := c.env.store.Unpark(ctx, c.name, p.Function, p.Commit.Position, c.fence(p.Commit)); err != nil {
 		return fmt.Errorf("runtime: removing position %v of %s from what is parked: %w", p.Commit.Position, p.Commit.Target, err)
 	}
 	c.blocks.remove(p.Commit.Target, p.Commit.Position.Seq, p.Function)

@@ -73,7 +73,7 @@ func TestItemAddedParksAndItemRemovedWaits(t *testing.T) {
 	if first.Attempts != 1 || !strings.Contains(first.Error, "13 is not a number here") || string(first.Commit.Events[0].Data) != `{"N":13}` {
 		t.Errorf("the parked message does not say what happened: %+v", first)
 	}
-	if at := b.consumer(p.Name).feeds[0].mark.checkpoint(); at != 3 {
+	if at := b.consumer(p.Name).feeds[0].mark().checkpoint(); at != 3 {
 		t.Errorf("the checkpoint is %d, want 3: parked is finished", at)
 	}
 }
@@ -95,7 +95,7 @@ func TestAPoisonMessageIsTriedAgainThenParkedAndBlocksNobodyElse(t *testing.T) {
 		if n := len(got.of("b")); n != 50 {
 			t.Errorf("while a is tried again, %d messages of b were handled, want 50", n)
 		}
-		if at := b.consumer(p.Name).feeds[0].mark.checkpoint(); at != 0 {
+		if at := b.consumer(p.Name).feeds[0].mark().checkpoint(); at != 0 {
 			t.Errorf("the checkpoint is %d: it passed an unfinished commit", at)
 		}
 		b.settled(p.Name)
@@ -150,11 +150,11 @@ type forgetful struct {
 	stuck atomic.Bool
 }
 
-func (f *forgetful) Unpark(ctx context.Context, consumer, function string, at wow.Position) error {
+func (f *forgetful) Unpark(ctx context.Context, consumer, function string, at wow.Position, c *store.Checkpoint) error {
 	if f.stuck.Load() {
 		return errors.New("disk full")
 	}
-	return f.Store.Unpark(ctx, consumer, function, at)
+	return f.Store.Unpark(ctx, consumer, function, at, c)
 }
 
 // TestAMessageThatCannotBeRemovedHoldsThoseBehindIt has a retry that works, but
@@ -339,7 +339,7 @@ func TestTooManyParkedMessagesPauseTheConsumer(t *testing.T) {
 	b.start()
 	c := Consumer{b.cs.all[0]}
 	told := make(chan error, 1)
-	b.cs.all[0].feeds[0].mark.watch(limit, told)
+	b.cs.all[0].feeds[0].mark().watch(limit, told)
 	<-told
 	waitIdle(t, b.cs.all[0])
 	st, err := c.Status(t.Context())

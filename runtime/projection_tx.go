@@ -23,6 +23,7 @@ import (
 // projection.
 type transacted struct {
 	f       *feed
+	mark    *watermark      // of the tenure that took them
 	commits []*store.Commit // that the projection has functions for, in order
 	from    int64           // the positions from..to are finished with them
 	to      int64
@@ -35,9 +36,9 @@ type transacted struct {
 }
 
 // admitTransacted puts a run of commits into the mailbox.
-func (f *feed) admitTransacted(ctx context.Context, commits []*store.Commit) {
-	f.took(len(commits))
-	x := &transacted{f: f, from: f.taken + 1, to: commits[len(commits)-1].Position.Seq, size: tailBatch}
+func (f *feed) admitTransacted(ctx context.Context, m *watermark, commits []*store.Commit) {
+	f.took(m, len(commits))
+	x := &transacted{f: f, mark: m, from: f.taken + 1, to: commits[len(commits)-1].Position.Seq, size: tailBatch}
 	f.taken = x.to
 	for _, c := range commits {
 		if f.c.table.wants(c) != nil {
@@ -45,16 +46,19 @@ func (f *feed) admitTransacted(ctx context.Context, commits []*store.Commit) {
 		}
 	}
 	if len(x.commits) == 0 {
-		f.pass(x.from, x.to)
+		f.moved(m.pass(x.from, x.to))
 		return
 	}
 	// What a stopped lane refuses stays unfinished: the next start takes it again.
-	_ = f.c.lane.Submit(ctx, wow.Target{}, &task{f: f, run: x})
+	_ = f.c.lane.Submit(ctx, wow.Target{}, &task{f: f, mark: m, run: x})
 }
 
 // transact runs what is left of a run. It is called on the offload pool.
 func (c *consumer) transact(ctx context.Context, x *transacted) executor.Outcome {
 	for x.at < len(x.commits) {
+		if x.mark != x.f.mark() {
+			return executor.Done(errElsewhere)
+		}
 		if x.doubt {
 			if err := c.settleDoubt(ctx, x); err != nil {
 				o, _ := c.transactFailed(ctx, x, err)
@@ -95,7 +99,7 @@ func (x *transacted) passed(to int64) {
 	if to < x.from {
 		return
 	}
-	x.f.pass(x.from, to)
+	x.f.moved(x.mark.pass(x.from, to))
 	for x.from, x.fails = to+1, 0; x.at < len(x.commits) && x.commits[x.at].Position.Seq <= to; {
 		x.at++
 	}
@@ -173,7 +177,11 @@ func (c *consumer) transactFailed(ctx context.Context, x *transacted, err error)
 // rerunWhole runs one parked commit again, in a transaction of its own.
 func (c *consumer) rerunWhole(ctx context.Context, p *store.Parked) (wait bool, err error) {
 	done := wow.Position{Shard: p.Commit.Position.Shard}
-	done.Seq = c.feeds[done.Shard].mark.checkpoint()
+	m := c.feeds[done.Shard].mark()
+	if m == nil {
+		return true, errElsewhere
+	}
+	done.Seq = m.checkpoint()
 	t := &task{commit: p.Commit, route: c.table.routes[p.Commit.Target.Aggregate]}
 	cause := c.within(ctx, done, func(ctx context.Context) error {
 		for ; t.route != nil && t.at < t.steps(); t.next() {
@@ -193,5 +201,5 @@ func (c *consumer) rerunWhole(ctx context.Context, p *store.Parked) (wait bool, 
 	q.Error, q.Attempts, q.At = cause.Error(), p.Attempts+1, time.Now().UnixMicro()
 	return true, errors.Join(
 		fmt.Errorf("runtime: retrying position %v of %s in %s: %w", p.Commit.Position, p.Commit.Target, c.name, cause),
-		c.env.store.Park(ctx, []store.Parked{q}, nil))
+		c.env.store.Park(ctx, []store.Parked{q}, c.fence(p.Commit)))
 }

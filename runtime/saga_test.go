@@ -130,7 +130,7 @@ func TestASagasCommandsTakeEffectOnceWhenItsMessageComesAgain(t *testing.T) {
 		}
 		b.settled("test.saga.s")
 		if life < 2 {
-			b.cs.all[0].fenced.Store(&errBroken) // it may store nothing any more
+			b.cs.all[0].feeds[0].lost.Store(true) // it may store nothing any more
 		}
 		b.stop()
 	}

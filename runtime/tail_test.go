@@ -125,7 +125,7 @@ func TestASlowConsumerReadsForItselfUntilItMeetsTheRing(t *testing.T) {
 		b.append("a", tallyAdded{1})
 	}
 	b.settled(fast.Name) // nobody waits for the slow one
-	at, taken := b.consumer(slow.Name).feeds[0].mark.progress()
+	at, taken := b.consumer(slow.Name).feeds[0].mark().progress()
 	if at != 0 || taken > markWindow {
 		t.Errorf("the slow one has finished %d and taken %d, want 0 and at most %d", at, taken, markWindow)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/runtime/store"
@@ -128,8 +129,26 @@ func (c *consumer) wait(ctx context.Context, commit *store.Commit) error {
 		return nil
 	}
 	f := c.feeds[commit.Position.Shard]
+	for {
+		err := c.waitHere(ctx, f, commit)
+		if !errors.Is(err, errElsewhere) {
+			return err
+		}
+		if done, err := c.waitElsewhere(ctx, f, commit); done || err != nil {
+			return err
+		}
+	}
+}
+
+// waitHere waits until this process has finished a commit. Its error is
+// errElsewhere when another one is to do so.
+func (c *consumer) waitHere(ctx context.Context, f *feed, commit *store.Commit) error {
+	m := f.mark()
+	if m == nil {
+		return errElsewhere
+	}
 	told := make(chan error, 1)
-	if f.mark.watch(commit.Position.Seq, told) {
+	if m.watch(commit.Position.Seq, told) {
 		f.tail.kick()
 		select {
 		case err := <-told:
@@ -137,10 +156,10 @@ func (c *consumer) wait(ctx context.Context, commit *store.Commit) error {
 				return err
 			}
 		case <-c.env.ended:
-			f.mark.unwatch(commit.Position.Seq, told)
+			m.unwatch(commit.Position.Seq, told)
 			return wow.ErrStopping
 		case <-ctx.Done():
-			f.mark.unwatch(commit.Position.Seq, told)
+			m.unwatch(commit.Position.Seq, told)
 			return ctx.Err()
 		}
 	}
@@ -148,4 +167,41 @@ func (c *consumer) wait(ctx context.Context, commit *store.Commit) error {
 		return wow.ErrParked
 	}
 	return nil
+}
+
+// How long a wait for another process's consumer pauses between two looks at its
+// checkpoint: from lookFirst, doubled each time, up to lookMost.
+const (
+	lookFirst = 5 * time.Millisecond
+	lookMost  = 200 * time.Millisecond
+)
+
+// waitElsewhere waits until the checkpoint of a consumer in another process has
+// passed a commit. It reports false when the consumer runs here by then.
+func (c *consumer) waitElsewhere(ctx context.Context, f *feed, commit *store.Commit) (done bool, err error) {
+	pause := time.NewTimer(time.Hour)
+	defer pause.Stop()
+	at := commit.Position
+	for tries := 1; f.mark() == nil; tries++ {
+		seq, _, err := f.progress(ctx)
+		if err != nil {
+			return true, err
+		}
+		if seq >= at.Seq {
+			parked, err := c.env.store.Parked(ctx, c.name, commit.Target, wow.Position{Shard: at.Shard, Seq: at.Seq - 1}, 1)
+			if err == nil && len(parked) > 0 && parked[0].Commit.Position == at {
+				err = wow.ErrParked
+			}
+			return true, err
+		}
+		pause.Reset(pauseBefore(tries, lookFirst, lookMost))
+		select {
+		case <-pause.C:
+		case <-c.env.ended:
+			return true, wow.ErrStopping
+		case <-ctx.Done():
+			return true, ctx.Err()
+		}
+	}
+	return false, nil
 }

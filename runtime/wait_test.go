@@ -128,9 +128,9 @@ func TestAWaitEndsWithItsDeadlineAndTheReceiptStands(t *testing.T) {
 		close(w.gate)
 		require.NoError(t, w.r.Gateway().Wait(t.Context(), rc.Position, Projected), "any process can go on waiting with the position")
 		for _, c := range w.r.consumers.all {
-			c.feeds[0].mark.mu.Lock()
-			require.Empty(t, c.feeds[0].mark.waits)
-			c.feeds[0].mark.mu.Unlock()
+			c.feeds[0].mark().mu.Lock()
+			require.Empty(t, c.feeds[0].mark().waits)
+			c.feeds[0].mark().mu.Unlock()
 		}
 		w.stop(t)
 	})

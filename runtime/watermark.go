@@ -19,6 +19,7 @@ type watermark struct {
 	taken int64                    // everything up to here was taken
 	done  [markWindow / 64]uint64  // bit seq%markWindow: a seq in (low, taken] is finished
 	short bool                     // the taker found no room and waits for some
+	gone  error                    // nobody finishes anything any more, and why
 	waits map[int64][]chan<- error // who waits for a position to be finished
 }
 
@@ -144,11 +145,25 @@ func (w *watermark) watch(seq int64, to chan<- error) bool {
 	if w.isDone(seq) {
 		return false
 	}
+	if w.gone != nil {
+		to <- w.gone
+		return true
+	}
 	if w.waits == nil {
 		w.waits = map[int64][]chan<- error{}
 	}
 	w.waits[seq] = append(w.waits[seq], to)
 	return true
+}
+
+// abandon ends all waits with err, also those to come.
+func (w *watermark) abandon(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = err
+	for seq := range w.waits {
+		w.tell(seq, err)
+	}
 }
 
 // unwatch undoes watch. It is no error when to was told already.

@@ -26,7 +26,7 @@ var layers = map[string][]string{
 	"executor":         {},
 	".":                {"executor"},
 	"runtime/store":    {".", "runtime/store"},
-	"runtime/memory":   {".", "runtime/store", "internal/bell", "github.com/google/uuid"},
+	"runtime/memory":   {".", "runtime/store", "internal/bell", "internal/leases", "github.com/google/uuid"},
 	"runtime/sqlite":   {".", "runtime/store/...", "internal/...", "modernc.org/sqlite/...", "github.com/google/uuid"},
 	"runtime/postgres": {".", "runtime/store/...", "internal/...", "github.com/jackc/pgx/v5/...", "github.com/google/uuid"},
 	"runtime/view":     {"."},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/internal/bell"
+	"github.com/wowgen/wow/internal/leases"
 	"github.com/wowgen/wow/runtime/store"
 )
 
@@ -38,7 +39,8 @@ type Store struct {
 	expiring []expiring                 // the keys of kept, oldest first
 	storedAt int64                      // of the last commit
 
-	side side // snapshots, checkpoints and parked messages, under a lock of their own
+	side   side         // snapshots, checkpoints and parked messages, under a lock of their own
+	leases leases.Table // likewise
 }
 
 var _ store.Instant = (*Store)(nil)

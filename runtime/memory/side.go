@@ -140,10 +140,13 @@ func (s *Store) move(c *store.Checkpoint) error {
 		return store.ErrAhead
 	}
 	key := checkpointKey{c.Consumer, c.Position.Shard, c.Segment}
-	if old := s.side.checkpoints[key]; c.Epoch < old.Epoch || c.Position.Seq < old.Position.Seq {
+	old := s.side.checkpoints[key]
+	if c.Epoch < old.Epoch || c.Position.Seq < old.Position.Seq && c.Position.Seq > 0 {
 		return store.ErrEpoch
 	}
-	s.side.checkpoints[key] = *c
+	to := *c
+	to.Position.Seq = max(to.Position.Seq, old.Position.Seq)
+	s.side.checkpoints[key] = to
 	return nil
 }
 
@@ -171,12 +174,17 @@ func (s *Store) Parked(ctx context.Context, consumer string, t wow.Target, after
 }
 
 // Unpark implements store.Parking.
-func (s *Store) Unpark(ctx context.Context, consumer, function string, at wow.Position) error {
+func (s *Store) Unpark(ctx context.Context, consumer, function string, at wow.Position, c *store.Checkpoint) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
 	s.side.mu.Lock()
 	defer s.side.mu.Unlock()
+	if c != nil {
+		if err := s.move(c); err != nil {
+			return err
+		}
+	}
 	list := s.side.parked[consumer]
 	if i, found := find(list, at, function); found {
 		s.side.parked[consumer] = slices.Delete(list, i, i+1)

@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if dsn := os.Getenv(childConsumers); dsn != "" {
+		if err := runConsumers(dsn); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(server) == "" {
 		fmt.Fprintf(os.Stderr, "\n*** runtime/postgres is NOT tested: %s is not set.\n*** Run: %s=$(.ci/postgres start) go test ./runtime/postgres\n\n", server, server)
 		if os.Getenv(required) != "" {

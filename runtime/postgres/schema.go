@@ -24,10 +24,12 @@ var (
 	v1 string
 	//go:embed v2.sql
 	v2 string
+	//go:embed v3.sql
+	v3 string
 )
 
 // steps are frozen: a released one is never changed, only followed.
-var steps = []step{{sql: v1, writers: 1}, {sql: v2, writers: 1}}
+var steps = []step{{sql: v1, writers: 1}, {sql: v2, writers: 1}, {sql: v3, writers: 1}}
 
 // schemaLock is the advisory lock of whoever changes tables, of any schema in
 // the database. It is "wow schema" as a number.

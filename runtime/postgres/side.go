@@ -101,25 +101,14 @@ func (s *Store) Park(ctx context.Context, messages []store.Parked, c *store.Chec
 		}
 	}
 	if c != nil {
-		if err := checkShard(c.Position.Shard); err != nil {
+		if err := s.reached(ctx, c); err != nil {
 			return err
-		}
-		if c.Position.Seq > s.head.Load() { // another process may have appended it
-			if err := s.look(ctx); err != nil {
-				return s.explain("saving a checkpoint", err)
-			}
-			if c.Position.Seq > s.head.Load() {
-				return store.ErrAhead
-			}
 		}
 	}
 	return s.transact(ctx, "saving a checkpoint", func(tx pgx.Tx) error {
 		var all pgx.Batch
 		if c != nil {
-			all.Queue(`INSERT INTO wow_checkpoints AS old (consumer, shard, segment, epoch, seq) VALUES ($1, $2, $3, $4, $5)
-				ON CONFLICT (consumer, shard, segment) DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq
-				WHERE excluded.epoch >= old.epoch AND excluded.seq >= old.seq`,
-				c.Consumer, c.Position.Shard, c.Segment, c.Epoch, c.Position.Seq)
+			all.Queue(moveCheckpoint, c.Consumer, c.Position.Shard, c.Segment, c.Epoch, c.Position.Seq)
 		}
 		for i := range messages {
 			m := &messages[i]
@@ -142,6 +131,28 @@ func (s *Store) Park(ctx context.Context, messages []store.Parked, c *store.Chec
 		}
 		return refused
 	})
+}
+
+// moveCheckpoint changes no row when somebody else owns the segment, or the
+// checkpoint would move back. One at 0 only compares the epoch.
+const moveCheckpoint = `INSERT INTO wow_checkpoints AS old (consumer, shard, segment, epoch, seq) VALUES ($1, $2, $3, $4, $5)
+	ON CONFLICT (consumer, shard, segment) DO UPDATE SET epoch = excluded.epoch, seq = greatest(old.seq, excluded.seq)
+	WHERE excluded.epoch >= old.epoch AND (excluded.seq >= old.seq OR excluded.seq = 0)`
+
+// reached reports a checkpoint above the head of its shard.
+func (s *Store) reached(ctx context.Context, c *store.Checkpoint) error {
+	if err := checkShard(c.Position.Shard); err != nil {
+		return err
+	}
+	if c.Position.Seq > s.head.Load() { // another process may have appended it
+		if err := s.look(ctx); err != nil {
+			return s.explain("saving a checkpoint", err)
+		}
+		if c.Position.Seq > s.head.Load() {
+			return store.ErrAhead
+		}
+	}
+	return nil
 }
 
 // Parked implements store.Parking.
@@ -202,8 +213,22 @@ func (s *Store) fill(ctx context.Context, parked []store.Parked) error {
 }
 
 // Unpark implements store.Parking.
-func (s *Store) Unpark(ctx context.Context, consumer, function string, at wow.Position) error {
+func (s *Store) Unpark(ctx context.Context, consumer, function string, at wow.Position, c *store.Checkpoint) error {
+	if c != nil {
+		if err := s.reached(ctx, c); err != nil {
+			return err
+		}
+	}
 	return s.transact(ctx, "removing a parked message", func(tx pgx.Tx) error {
+		if c != nil {
+			moved, err := tx.Exec(ctx, moveCheckpoint, c.Consumer, c.Position.Shard, c.Segment, c.Epoch, c.Position.Seq)
+			if err != nil {
+				return err
+			}
+			if moved.RowsAffected() == 0 {
+				return store.ErrEpoch
+			}
+		}
 		_, err := tx.Exec(ctx, "DELETE FROM wow_parked WHERE consumer = $1 AND shard = $2 AND seq = $3 AND function = $4",
 			consumer, at.Shard, at.Seq, function)
 		return err

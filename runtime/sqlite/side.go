@@ -147,8 +147,8 @@ func (s *Store) move(c *conn, to *store.Checkpoint) error {
 		return store.ErrAhead
 	}
 	n, err := c.exec(`INSERT INTO wow_checkpoints (consumer, shard, segment, epoch, seq) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq
-		WHERE excluded.epoch >= epoch AND excluded.seq >= seq`,
+		ON CONFLICT DO UPDATE SET epoch = excluded.epoch, seq = max(seq, excluded.seq)
+		WHERE excluded.epoch >= epoch AND (excluded.seq >= seq OR excluded.seq = 0)`,
 		to.Consumer, int64(to.Position.Shard), int64(to.Segment), to.Epoch, to.Position.Seq)
 	if err == nil && n == 0 {
 		err = store.ErrEpoch
@@ -214,8 +214,18 @@ func fill(c *conn, parked []store.Parked) error {
 }
 
 // Unpark implements store.Parking.
-func (s *Store) Unpark(ctx context.Context, consumer, function string, at wow.Position) error {
+func (s *Store) Unpark(ctx context.Context, consumer, function string, at wow.Position, checkpoint *store.Checkpoint) error {
+	if checkpoint != nil {
+		if err := checkShard(checkpoint.Position.Shard); err != nil {
+			return err
+		}
+	}
 	return s.side(ctx, "removing a parked message from", func(c *conn) error {
+		if checkpoint != nil {
+			if err := s.move(c, checkpoint); err != nil {
+				return err
+			}
+		}
 		_, err := c.exec("DELETE FROM wow_parked WHERE consumer = ? AND shard = ? AND seq = ? AND function = ?",
 			consumer, int64(at.Shard), at.Seq, function)
 		return err

@@ -31,6 +31,7 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/internal/bell"
+	"github.com/wowgen/wow/internal/leases"
 	"github.com/wowgen/wow/runtime/store"
 )
 
@@ -88,6 +89,7 @@ type Store struct {
 	writing  chan struct{} // holds one token: whoever takes it may use what follows
 	w        writer
 	shutDown chan struct{} // closed when Close is done
+	leases   leases.Table
 }
 
 var _ store.Store = (*Store)(nil)

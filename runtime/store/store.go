@@ -23,6 +23,7 @@ type Store interface {
 	Checkpoints
 	Parking
 	Timers
+	Leases
 
 	// ID is the identity that the store was given when it was created. A
 	// checkpoint is good for one store only.
@@ -197,7 +198,8 @@ type Checkpoints interface {
 	Checkpoint(ctx context.Context, consumer string, shard int32, segment int) (Checkpoint, error)
 	// SaveCheckpoint moves a consumer on. ErrEpoch: another process has taken
 	// the segment over, or the checkpoint would move back. ErrAhead: there is
-	// no such position. Nothing is stored then.
+	// no such position. Nothing is stored then. One at sequence 0 stays where it
+	// is: only its epoch is compared.
 	SaveCheckpoint(ctx context.Context, c Checkpoint) error
 }
 
@@ -221,8 +223,9 @@ type Parking interface {
 	// together, so there may be a few more than limit. An empty target is
 	// every aggregate.
 	Parked(ctx context.Context, consumer string, t wow.Target, after wow.Position, limit int) ([]Parked, error)
-	// Unpark removes one message. It is no error when it is not there.
-	Unpark(ctx context.Context, consumer, function string, at wow.Position) error
+	// Unpark removes one message, and stores the checkpoint if there is one, as
+	// Park does. It is no error when the message is not there.
+	Unpark(ctx context.Context, consumer, function string, at wow.Position, c *Checkpoint) error
 }
 
 // Parked is a message that a consumer set aside: a commit, for one function.

@@ -160,7 +160,7 @@ var closeTests = []test{
 		_, errs["checkpoint"] = f.Checkpoint(ctx, "c", 0, 0)
 		errs["save checkpoint"] = f.SaveCheckpoint(ctx, store.Checkpoint{Consumer: "c"})
 		_, errs["parked"] = f.Parked(ctx, "c", wow.Target{}, wow.Position{}, 1)
-		errs["unpark"] = f.Unpark(ctx, "c", "f", wow.Position{Seq: 1})
+		errs["unpark"] = f.Unpark(ctx, "c", "f", wow.Position{Seq: 1}, nil)
 		for name, err := range errs {
 			if !errors.Is(err, store.ErrClosed) {
 				f.Errorf("%s: %v, want %v", name, err, store.ErrClosed)

@@ -207,7 +207,7 @@ var parkingTests = []test{
 		f.must(f.Park(f.ctx(), []store.Parked{parked("c", "f", all[0])}, &store.Checkpoint{Consumer: "c", Epoch: 2, Position: at(1)}))
 		f.standsAt("c", 0, store.Checkpoint{Epoch: 2, Position: at(1)})
 		for _, c := range []store.Checkpoint{
-			{Consumer: "c", Epoch: 1, Position: at(2)}, {Consumer: "c", Epoch: 2, Position: at(0)},
+			{Consumer: "c", Epoch: 1, Position: at(2)}, {Consumer: "c", Epoch: 1, Position: at(0)},
 		} {
 			if err := f.Park(f.ctx(), []store.Parked{parked("c", "f", all[1])}, &c); !errors.Is(err, store.ErrEpoch) {
 				f.Errorf("park with %+v: %v, want %v", c, err, store.ErrEpoch)
@@ -223,10 +223,10 @@ var parkingTests = []test{
 		all := many(f, 2)
 		f.must(f.Park(f.ctx(), []store.Parked{parked("c", "f", all[0]), parked("c", "g", all[0]), parked("c", "f", all[1])}, nil))
 		for range 2 {
-			f.must(f.Unpark(f.ctx(), "c", "f", at(1)))
+			f.must(f.Unpark(f.ctx(), "c", "f", at(1), nil))
 			f.list("c", wow.Target{}, 0, 10, parked("c", "g", all[0]), parked("c", "f", all[1]))
 		}
-		f.must(f.Unpark(f.ctx(), "nobody", "f", at(1)))
+		f.must(f.Unpark(f.ctx(), "nobody", "f", at(1), nil))
 	}},
 	{"a message without a stored commit is refused", func(f *fixture) {
 		for _, p := range []store.Parked{{Consumer: "c"}, parked("c", "f", commit(cart("a"), 1)), parked("", "f", many(f, 1)[0])} {

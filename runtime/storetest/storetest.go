@@ -57,6 +57,7 @@ func Run(t *testing.T, open Open, o Options) {
 		{"Checkpoints", checkpointTests},
 		{"Parking", parkingTests},
 		{"Timers", timerTests},
+		{"Leases", leaseTests},
 		{"Concurrency", concurrencyTests},
 		{"Close", closeTests},
 	}
