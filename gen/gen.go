@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -253,6 +254,7 @@ func (w *writer) lock(p *schema.Package) (*output.Change, bool) {
 	if len(gone) > 0 {
 		return nil, false
 	}
+	w.reshaped(p, was)
 	data, err := merged.Bytes()
 	if err != nil {
 		w.unreadable(path, err)
@@ -283,6 +285,35 @@ func (w *writer) vanished(p *schema.Package, path string, lock []byte, g output.
 		Pos: pos(path, lineOf(lock, g.Key)), Code: "vanished-name", Message: "the " + kind + " " + g.Name + " has vanished",
 		Wanted: wanted, Found: "no such " + g.Kind + " in package " + p.Name, Fix: fix,
 	})
+}
+
+// reshaped warns about events whose fields are not what the lock file knows. It
+// may be an event that was never stored, so it is no error; the lock file keeps
+// the new fields, and only wowgen compat tells again.
+func (w *writer) reshaped(p *schema.Package, was *output.Lock) {
+	for _, e := range p.Events {
+		for _, from := range e.Aggregates {
+			before := was.Events[from+"/"+e.Name]
+			if before == nil {
+				continue
+			}
+			for _, c := range output.CompareFields(before.Revisions[strconv.Itoa(e.Revision)], output.FieldList(e.Fields)) {
+				if c.Kind == "widened" {
+					continue
+				}
+				found := c.Field + " " + c.Is
+				if c.Kind == "removed" {
+					found = "no field " + c.Field
+				}
+				w.found.Warn(diag.Diagnostic{
+					Pos: e.Pos, Code: "field-" + c.Kind, Message: "the event " + e.Name + " has another shape: what is stored of " + c.Field + " will not be read",
+					Wanted: c.Field + " " + c.Was + ", as " + source.LockName + " knows it", Found: found,
+					Fix: "when such events are stored: keep this struct as the old revision, declare the new shape with //wow:event revision=" +
+						strconv.Itoa(e.Revision+1) + ", and a //wow:upcast function between them", See: "upcast",
+				})
+			}
+		}
+	}
 }
 
 func lastPart(name string) string {

@@ -138,4 +138,18 @@ type Declared struct {
 	// Damaged tells that some declarations could not be read. What seems to be
 	// missing then is a consequence, and not worth a diagnostic.
 	Damaged bool
+
+	// Doubtful are the types about whose declaration something was wrong.
+	Doubtful map[string]bool
+}
+
+// Doubt notes such a type; "" is none.
+func (d *Declared) Doubt(typ string) {
+	if typ == "" {
+		return
+	}
+	if d.Doubtful == nil {
+		d.Doubtful = map[string]bool{}
+	}
+	d.Doubtful[typ] = true
 }

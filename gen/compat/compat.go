@@ -171,7 +171,7 @@ func (k *check) commands() {
 				"a peer or client of the older release still sends it, and gets an unknown type")
 			continue
 		}
-		for _, c := range compareFields(was.Fields, is.Fields) {
+		for _, c := range output.CompareFields(was.Fields, is.Fields) {
 			k.changed("command "+name, "the command "+name, c, "keep the field, under its old name and type, until nobody sends the older command; or declare a new command beside it")
 		}
 	}
@@ -205,7 +205,7 @@ func (k *check) events() {
 				})
 				continue
 			}
-			for _, c := range compareFields(fields, now) {
+			for _, c := range output.CompareFields(fields, now) {
 				k.changed("event "+name+" "+revision, "revision "+revision+" of the event "+name, c,
 					"keep this struct as the old revision, declare the new shape with //wow:event revision="+next(is)+", and a //wow:upcast function between them")
 			}
@@ -303,17 +303,17 @@ func (k *check) function(consumer, name string, retired bool, candidates []strin
 }
 
 // changed reports a field that is not what it was.
-func (k *check) changed(where, what string, c change, fix string) {
-	d := diag.Diagnostic{Code: "field-" + c.kind, Wanted: c.field + " " + c.was, Found: c.field + " " + c.is, Fix: fix}
-	switch c.kind {
+func (k *check) changed(where, what string, c output.FieldChange, fix string) {
+	d := diag.Diagnostic{Code: "field-" + c.Kind, Wanted: c.Field + " " + c.Was, Found: c.Field + " " + c.Is, Fix: fix}
+	switch c.Kind {
 	case "removed":
-		d.Message = what + " has lost the field " + c.field + ": what was written in it is dropped when it is read"
-		d.Found = "no field " + c.field
+		d.Message = what + " has lost the field " + c.Field + ": what was written in it is dropped when it is read"
+		d.Found = "no field " + c.Field
 	case "retyped":
-		d.Message = what + " has another type of field " + c.field + ": what was written cannot be read, or means something else"
+		d.Message = what + " has another type of field " + c.Field + ": what was written cannot be read, or means something else"
 	case "widened":
 		d.Severity = diag.Warning
-		d.Message = what + " has a wider field " + c.field + ": the older release cannot read what does not fit"
+		d.Message = what + " has a wider field " + c.Field + ": the older release cannot read what does not fit"
 		d.Fix = "upgrade everything that reads it before a larger value is written"
 	}
 	name, _, _ := strings.Cut(strings.SplitN(where, " ", 2)[1], " ")

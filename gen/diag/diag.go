@@ -71,6 +71,13 @@ func (l *List) AddAll(other []Diagnostic) {
 	l.mu.Unlock()
 }
 
+// Len is how much was found so far.
+func (l *List) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.all)
+}
+
 // HasErrors tells whether anything found so far stops the writing.
 func (l *List) HasErrors() bool {
 	l.mu.Lock()

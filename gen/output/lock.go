@@ -114,7 +114,7 @@ func LockOf(p *schema.Package) *Lock {
 		l.Aggregates[a.FullName()] = &LockAggregate{State: a.Fingerprint}
 	}
 	for _, c := range p.Commands {
-		l.Commands[c.Target()+"/"+c.Name] = &LockCommand{Fields: fieldList(c.Fields)}
+		l.Commands[c.Target()+"/"+c.Name] = &LockCommand{Fields: FieldList(c.Fields)}
 	}
 	for _, e := range p.Events {
 		for _, from := range e.Aggregates {
@@ -122,7 +122,7 @@ func LockOf(p *schema.Package) *Lock {
 			if l.Events[key] == nil {
 				l.Events[key] = &LockEvent{Revisions: map[string][]string{}}
 			}
-			l.Events[key].Revisions[strconv.Itoa(e.Revision)] = fieldList(e.Fields)
+			l.Events[key].Revisions[strconv.Itoa(e.Revision)] = FieldList(e.Fields)
 		}
 	}
 	for _, c := range p.Consumers {
@@ -135,7 +135,8 @@ func LockOf(p *schema.Package) *Lock {
 	return l
 }
 
-func fieldList(fields []schema.LockField) []string {
+// FieldList is how a lock file describes fields: "Qty int".
+func FieldList(fields []schema.LockField) []string {
 	out := make([]string, 0, len(fields))
 	for _, f := range fields {
 		out = append(out, f.Name+" "+f.Type)

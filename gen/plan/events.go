@@ -195,6 +195,9 @@ func (u *Unit) ordinary(typ string, m *source.Method, s *shape, fix string) {
 	if p, yes := s.suspicious(structure); yes {
 		u.take(typ, m)
 		u.blamed[typ] = true
+		if u.doubtful[p.ref.Name] {
+			return
+		}
 		u.report(m.Pos, diag.Diagnostic{
 			Code: "undeclared-message", Message: m.Recv + "." + m.Name + " is named like a handler of " + p.ref.Name + ", which is no declared message", Source: m.Signature,
 			Wanted: "a declared command or event", Found: p.ref.Name + ", an undeclared struct",

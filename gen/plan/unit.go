@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/wowgen/wow/gen/diag"
 	"github.com/wowgen/wow/gen/source"
 	"github.com/wowgen/wow/schema"
@@ -25,6 +28,7 @@ type Unit struct {
 	states   map[string]*schema.Aggregate // by the state's type
 	handled  map[methodKey]bool           // methods that are handlers, or were complained about
 	blamed   map[string]bool              // types that a complaint was about already
+	doubtful map[string]bool              // structs that might be messages, but for a mistake that was reported
 	uses     []use                        // what is said about messages of other packages
 
 	fieldsOf   map[*source.Type][]promotedField // what fields has found
@@ -67,6 +71,7 @@ func (u *Unit) plan() {
 		return
 	}
 	u.index()
+	u.doubt()
 	u.writeTypes()
 	u.giveRoles()
 	u.aggregates()
@@ -102,6 +107,38 @@ func (u *Unit) index() {
 			u.Model.Context = d.Arg("name")
 		}
 	}
+}
+
+// doubt collects the structs whose declaration could not be read, and what
+// methods make of them: an event is one only when its command is. Nothing is said
+// about them; it would be wrong once the mistake is mended.
+func (u *Unit) doubt() {
+	if len(u.declared.Doubtful) == 0 {
+		return
+	}
+	u.doubtful = maps.Clone(u.declared.Doubtful)
+	for _, methods := range u.Pkg.Methods {
+		for _, m := range methods {
+			if slices.ContainsFunc(m.Params, func(p source.Param) bool { return u.declared.Doubtful[messageName(p.Type)] }) {
+				for _, r := range m.Results {
+					if u.doubtful[messageName(r)] = true; r.Elem != nil {
+						u.doubtful[messageName(r.Elem)] = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// messageName is the name in T, *T or wow.Command[T].
+func messageName(e *source.Expr) string {
+	if arg, ok := e.Wow("Command"); ok {
+		e = arg
+	}
+	if e.Kind == source.Pointer && e.Elem != nil {
+		e = e.Elem
+	}
+	return e.Name
 }
 
 func put[K comparable](m map[K]map[string]*schema.Decl, key K, name string, d *schema.Decl) {

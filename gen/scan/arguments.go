@@ -168,8 +168,8 @@ func (s *goScanner) unknownArgument(pos schema.Pos, def *schema.Directive, text,
 		d.Fix = "write " + value + " alone"
 	} else if similar := schema.Suggest(name, names); similar != "" {
 		d.Fix = "write " + similar
-		if strings.Contains(text, "=") {
-			d.Fix += "="
+		if a, ok := def.Arg(similar); ok && strings.Contains(text, "=") {
+			d.Fix = "write " + a.Usage()
 		}
 	}
 	s.found.Add(d)

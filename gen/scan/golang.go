@@ -56,6 +56,14 @@ func mentionsWow(text string) bool {
 }
 
 func (s *goScanner) comment(group *ast.CommentGroup, c *ast.Comment) {
+	before := s.found.Len()
+	s.directive(group, c)
+	if s.found.Len() > before {
+		s.out.Doubt(s.owners[group].target.Type)
+	}
+}
+
+func (s *goScanner) directive(group *ast.CommentGroup, c *ast.Comment) {
 	d, ok := ast.ParseDirective(c.Slash, strings.TrimRight(c.Text, "\r\n"))
 	if !ok || d.Tool != "wow" {
 		s.nearMiss(group, c)

@@ -26,8 +26,8 @@ func (s *goScanner) tags() {
 				continue
 			}
 			ast.Inspect(t.Type, func(n ast.Node) bool {
-				if f, ok := n.(*ast.Field); ok && f.Tag != nil && mentionsWow(f.Tag.Value) {
-					s.tag(f)
+				if f, ok := n.(*ast.Field); ok && f.Tag != nil && mentionsWow(f.Tag.Value) && !s.tag(f) {
+					s.out.Doubt(t.Name.Name)
 				}
 				return true
 			})
@@ -37,10 +37,11 @@ func (s *goScanner) tags() {
 
 var tagLike = regexp.MustCompile(`(?i)(^|[\s,;"])wow\s*[:=]?\s*"?`)
 
-func (s *goScanner) tag(f *ast.Field) {
+// tag reports what is wrong with a tag, and whether it is fine.
+func (s *goScanner) tag(f *ast.Field) (fine bool) {
 	raw, err := strconv.Unquote(f.Tag.Value)
 	if err != nil {
-		return
+		return true
 	}
 	pos := s.file.Pos(f.Tag.Pos())
 	value, seen, rest := lookupTag(raw)
@@ -57,11 +58,12 @@ func (s *goScanner) tag(f *ast.Field) {
 				Pos: pos, Code: "malformed-tag", Message: "the field's tag is malformed, so that Go reads nothing from it",
 				Wanted: "key:\"value\" pairs, separated by one space", Found: f.Tag.Value, Fix: fix,
 			})
+			return false
 		}
-		return
+		return true
 	}
 	if slices.Contains(schema.FieldTags, value) {
-		return
+		return true
 	}
 	d := diag.Diagnostic{
 		Pos: pos, Code: "unknown-tag", Message: "unknown value of the tag wow",
@@ -71,6 +73,7 @@ func (s *goScanner) tag(f *ast.Field) {
 		d.Fix = "write `wow:" + strconv.Quote(similar) + "`"
 	}
 	s.found.Add(d)
+	return false
 }
 
 // lookupTag reads a tag as reflect does. rest is what is left where that

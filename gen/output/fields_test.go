@@ -1,4 +1,4 @@
-package compat
+package output
 
 import (
 	"strings"
@@ -44,12 +44,12 @@ func TestShapesThatOnlyGrow(t *testing.T) {
 		was := drawFields(t, 0)
 		require.Equal(t, was, append([]string{}, splitFields(strings.Join(was, ", "))...))
 		is := append([]string{"New " + drawType(t, 0)}, was...)
-		require.Empty(t, compareFields(was, is))
+		require.Empty(t, CompareFields(was, is))
 		nest := func(fields []string) []string {
 			return []string{"X map[[]{" + strings.Join(fields, ", ") + "}]"}
 		}
-		require.Empty(t, compareFields(nest(was), nest(is)))
-		require.Equal(t, []change{{kind: "removed", field: "X[][].New", was: strings.TrimPrefix(is[0], "New ")}}, compareFields(nest(is), nest(was)))
+		require.Empty(t, CompareFields(nest(was), nest(is)))
+		require.Equal(t, []FieldChange{{Kind: "removed", Field: "X[][].New", Was: strings.TrimPrefix(is[0], "New ")}}, CompareFields(nest(is), nest(was)))
 	})
 }
 
@@ -73,7 +73,7 @@ func TestTypes(t *testing.T) {
 	} {
 		kind := ""
 		for _, c := range compareTypes("F", tt.was, tt.is) {
-			kind += c.kind
+			kind += c.Kind
 		}
 		require.Equal(t, tt.kind, kind, "%s became %s", tt.was, tt.is)
 	}

@@ -1,29 +1,29 @@
-package compat
+package output
 
 import (
 	"slices"
 	"strings"
 )
 
-// change is a difference between two shapes of a message that matters to
+// FieldChange is a difference between two shapes of a message that matters to
 // somebody who writes or reads the older one.
-type change struct {
-	kind  string // removed, retyped or widened
-	field string // "Lines[].Qty"
-	was   string
-	is    string
+type FieldChange struct {
+	Kind  string // removed, retyped or widened
+	Field string // "Lines[].Qty"
+	Was   string
+	Is    string
 }
 
-// compareFields lists what is different about the fields of a message. Their
+// CompareFields lists what is different about the fields of a message. Their
 // order, and fields that are new, make no difference: what is missing in JSON
 // is read as the zero value, and what is unknown is passed over.
-func compareFields(was, is []string) []change {
-	var changes []change
+func CompareFields(was, is []string) []FieldChange {
+	var changes []FieldChange
 	for _, field := range was {
 		name, typ, _ := strings.Cut(field, " ")
 		now, ok := find(is, name)
 		if !ok {
-			changes = append(changes, change{"removed", name, typ, ""})
+			changes = append(changes, FieldChange{"removed", name, typ, ""})
 			continue
 		}
 		changes = append(changes, compareTypes(name, typ, now)...)
@@ -46,14 +46,14 @@ func find(fields []string, name string) (typ string, ok bool) {
 
 // compareTypes compares types as the lock file describes them: []T, map[T],
 // {Name T, Name T}, the name of a type, or ? for what is nested too deep.
-func compareTypes(path, was, is string) []change {
+func compareTypes(path, was, is string) []FieldChange {
 	if was == is || was == "?" || is == "?" {
 		return nil
 	}
 	if a, b, ok := both(was, is, "{", "}"); ok {
-		inner := compareFields(splitFields(a), splitFields(b))
+		inner := CompareFields(splitFields(a), splitFields(b))
 		for i := range inner {
-			inner[i].field = path + "." + inner[i].field
+			inner[i].Field = path + "." + inner[i].Field
 		}
 		return inner
 	}
@@ -64,9 +64,9 @@ func compareTypes(path, was, is string) []change {
 		return compareTypes(path+"[]", a, b)
 	}
 	if widened(was, is) {
-		return []change{{"widened", path, was, is}}
+		return []FieldChange{{"widened", path, was, is}}
 	}
-	return []change{{"retyped", path, was, is}}
+	return []FieldChange{{"retyped", path, was, is}}
 }
 
 // both strips a prefix and a suffix that two types share.
