@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/runtime/bus"
 	"github.com/wowgen/wow/runtime/store"
 )
 
@@ -16,6 +17,11 @@ type Config struct {
 	// Store keeps the history; nil is a store in memory. Whoever made it
 	// closes it, after Stop.
 	Store store.Store
+
+	// Bus carries commands to the process that decides them; nil is none: they
+	// are decided in the process that sends them. Whoever made it closes it,
+	// after Stop.
+	Bus bus.Bus
 
 	// Dispatch sets the executor up: workers, the window of each lane, turns,
 	// and the pool for handlers that block.

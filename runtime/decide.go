@@ -142,5 +142,5 @@ func (l *lane) broken(f *flight, err error) {
 	l.r.log.LogAttrs(context.Background(), slog.LevelError, "a command handler panicked",
 		slog.String("command", f.handler.name), slog.String("target", f.Target.String()),
 		slog.Any("panic", p.Value), slog.String("stack", string(p.Stack)))
-	f.fail("deciding", fmt.Errorf("panic: %v", p.Value))
+	f.fail("deciding", fmt.Errorf("%w: %v", errPanicked, p.Value))
 }

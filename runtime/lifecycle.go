@@ -180,7 +180,7 @@ func (r *Runtime) start(ctx context.Context) error {
 
 // components lists the parts in order of dependency.
 func (r *Runtime) components() []component {
-	return []component{&r.commands, &r.consumers}
+	return []component{&r.commands, &r.receivers, &r.consumers}
 }
 
 // Quiesce closes the intake: new commands get wow.ErrStopping. Then it waits

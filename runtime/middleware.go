@@ -43,13 +43,16 @@ func On[C wow.Sendable](f func(ctx context.Context, c *wow.Command[C], next func
 // chained returns all middleware around the sending itself, or nil if there is
 // none.
 func (r *Runtime) chained() Next {
-	if len(r.cfg.Middleware) == 0 {
+	if len(r.cfg.Middleware) == 0 && r.cfg.Bus == nil {
 		return nil
 	}
 	next := func(ctx context.Context, c *Command) (Receipt, error) {
 		f := r.flights.get()
 		f.Command = *c
 		return r.send(ctx, f)
+	}
+	if r.cfg.Bus != nil {
+		next = r.publish
 	}
 	for i := len(r.cfg.Middleware) - 1; i >= 0; i-- {
 		if m := r.cfg.Middleware[i]; m != nil { // Start reports it

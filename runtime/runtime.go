@@ -33,6 +33,9 @@ type Runtime struct {
 
 	consumers consumers
 
+	receivers receivers // from Config.Bus
+	replies   replies
+
 	life life
 }
 
@@ -42,6 +45,7 @@ func New(cfg Config) *Runtime {
 	r := &Runtime{cfg: cfg}
 	r.commands.r = r
 	r.consumers.r = r
+	r.receivers.r = r
 	r.chain = r.chained()
 	r.life.init(cfg.ShutdownTimeout)
 	return r
