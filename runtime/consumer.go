@@ -45,7 +45,9 @@ type consumer struct {
 	blocks blocks
 	states *stateFolder
 
-	paused   atomic.Bool // by an operator
+	beside   bool                  // a later generation of a projection: it may be rebuilt beside the live one
+	retired  atomic.Pointer[error] // why it will never go on
+	paused   atomic.Bool           // by an operator
 	stopping atomic.Bool // what fails now is left for the next start
 	left     leftover
 }
@@ -69,6 +71,7 @@ type feed struct {
 	running sync.WaitGroup            // run
 	leaving int                       // for how many rounds it is being given away
 
+	meter   meter
 	since   atomic.Int64 // microseconds: when the mark was seen to move, or had somewhere to go again
 	dirty   atomic.Bool  // the mark has moved since the keeper looked
 	keeping sync.Mutex   // guards saved
@@ -207,7 +210,12 @@ func (c *consumer) held() bool { return c.paused.Load() || c.unwell() != nil }
 
 // unwell returns why the consumer takes nothing though nobody paused it, or
 // nil.
-func (c *consumer) unwell() error { return c.blocks.full() }
+func (c *consumer) unwell() error {
+	if err := c.retired.Load(); err != nil {
+		return *err
+	}
+	return c.blocks.full()
+}
 
 // rouse has the feeds look again: what held them may be gone.
 func (c *consumer) rouse() {

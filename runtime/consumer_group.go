@@ -261,7 +261,12 @@ func (f *feed) save(ctx context.Context) error {
 	if at == f.saved {
 		return nil
 	}
-	f.since.Store(time.Now().UnixMicro())
+	now := time.Now()
+	f.since.Store(now.UnixMicro())
+	if head := f.tail.head(); f.meter.note(now, at, head) {
+		rate, left := f.meter.left(head - at)
+		f.c.env.out.Info("consumer catches up", "consumer", f.c.name, "position", at, "head", head, "per second", int64(rate), "left", left)
+	}
 	err := f.c.env.store.SaveCheckpoint(ctx, store.Checkpoint{
 		Consumer: f.c.name,
 		Epoch:    f.epoch.Load(),

@@ -80,7 +80,7 @@ func newProjection(env *consumerEnv, p Projection) (*consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.serial, c.tx = p.Serial || p.Transaction != nil, p.Transaction
+	c.serial, c.tx, c.beside = p.Serial || p.Transaction != nil, p.Transaction, p.Generation > 1
 	if t := p.Transaction; t != nil && (t.Resume == nil || t.Run == nil) {
 		return nil, fmt.Errorf("consumer %s: its transaction needs both Resume and Run", name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/runtime/store"
@@ -15,6 +16,8 @@ type ConsumerStatus struct {
 	Kind   Kind          `json:"kind"`
 	Shards []ShardStatus `json:"shards"`
 	Lag    int64         `json:"lag"`    // commits that it has not finished, over all shards
+	Rate   float64       `json:"rate"`   // commits a second that it finishes here; 0 when it is idle
+	Left   time.Duration `json:"left"`   // how long the lag will take at that rate; 0 when that is unknown
 	Parked int64         `json:"parked"` // messages set aside
 	Paused bool          `json:"paused"` // by an operator
 	// Unhealthy says why the consumer does not go on though nobody paused it,
@@ -81,7 +84,9 @@ func (c Consumer) Status(ctx context.Context) (ConsumerStatus, error) {
 		}
 		s.Shards = append(s.Shards, ShardStatus{Position: wow.Position{Shard: f.tail.shard, Seq: at}, Taken: taken, Head: head.Seq,
 			Owner: *f.owner.Load(), Here: f.mark() != nil})
-		s.Lag += max(0, head.Seq-at)
+		lag := max(0, head.Seq-at)
+		rate, left := f.meter.left(lag)
+		s.Lag, s.Rate, s.Left = s.Lag+lag, s.Rate+rate, max(s.Left, left)
 	}
 	return s, nil
 }

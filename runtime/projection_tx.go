@@ -45,7 +45,9 @@ func (f *feed) admitTransacted(ctx context.Context, m *watermark, commits []*sto
 			x.commits = append(x.commits, c)
 		}
 	}
-	if len(x.commits) == 0 {
+	// A later generation stores its progress also where nothing is for it: that
+	// is how it finds that it has reached the live one.
+	if len(x.commits) == 0 && !f.c.beside {
 		f.moved(m.pass(x.from, x.to))
 		return
 	}
@@ -55,6 +57,9 @@ func (f *feed) admitTransacted(ctx context.Context, m *watermark, commits []*sto
 
 // transact runs what is left of a run. It is called on the offload pool.
 func (c *consumer) transact(ctx context.Context, x *transacted) executor.Outcome {
+	if len(x.commits) == 0 {
+		return c.passBy(ctx, x)
+	}
 	for x.at < len(x.commits) {
 		if x.mark != x.f.mark() {
 			return executor.Done(errElsewhere)
@@ -92,6 +97,39 @@ func (c *consumer) transact(ctx context.Context, x *transacted) executor.Outcome
 		}
 	}
 	return executor.Done(nil)
+}
+
+// passBy stores the progress over commits that are not for the projection.
+func (c *consumer) passBy(ctx context.Context, x *transacted) executor.Outcome {
+	if x.mark != x.f.mark() {
+		return executor.Done(errElsewhere)
+	}
+	err := c.within(ctx, wow.Position{Shard: x.f.tail.shard, Seq: x.to}, func(context.Context) error { return nil })
+	if err == nil {
+		x.passed(x.to)
+		return executor.Done(nil)
+	}
+	if x.fails++; c.stopping.Load() || ctx.Err() != nil || c.retire(err) {
+		return executor.Done(errLeft)
+	}
+	c.env.out.Error("a projection's transaction failed, trying again", "consumer", c.name, "position", x.to, "attempt", x.fails, "error", err)
+	if at, err := c.tx.Resume(ctx, x.f.tail.shard); err == nil && at.Seq >= x.to { // it was committed after all
+		x.passed(x.to)
+		return executor.Done(nil)
+	}
+	return executor.Again(pauseBefore(x.fails, readRetry, readRetryMax))
+}
+
+// retire ends a projection whose transactions are refused for good: a newer
+// generation answers. It reports whether that is so.
+func (c *consumer) retire(err error) bool {
+	if !errors.Is(err, wow.Permanent) {
+		return false
+	}
+	if c.retired.CompareAndSwap(nil, &err) {
+		c.env.out.Warn("a projection has ended", "consumer", c.name, "reason", err)
+	}
+	return true
 }
 
 // passed notes that everything up to a position has taken effect.
@@ -154,6 +192,8 @@ func (c *consumer) transactFailed(ctx context.Context, x *transacted, err error)
 	final := x.culprit != nil && errors.Is(err, wow.Permanent)
 	switch {
 	case !final && (c.stopping.Load() || ctx.Err() != nil):
+		return executor.Done(errLeft), false
+	case x.culprit == nil && c.retire(err):
 		return executor.Done(errLeft), false
 	case x.culprit == nil:
 		// The database does not answer. No message is at fault, so none is parked.

@@ -53,9 +53,12 @@ var ErrHistory = errors.New("view: the rows are of another history; give the vie
 // may be called by one runtime at a time; a second one that tries gets
 // [ErrMoved].
 type View struct {
-	db      *sql.DB
-	name    string
-	history string
+	db         *sql.DB
+	d          Dialect
+	base       string // the projection's name
+	name       string // the consumer's: with the generation
+	generation Generation
+	history    string
 	insert  string
 	read    string
 	move    string
@@ -78,16 +81,46 @@ const (
 //
 // [store.Store.ID]: https://pkg.go.dev/github.com/wowgen/wow/runtime/store#Store
 func Open(ctx context.Context, db *sql.DB, d Dialect, name, history string) (*View, error) {
-	if name == "" || history == "" {
-		return nil, fmt.Errorf("view: opening %q of the history %q: both need a name", name, history)
+	return OpenGeneration(ctx, db, d, name, history, Generation{Number: 1})
+}
+
+// OpenGeneration is Open for a projection that declares generation=: while an
+// older one answers, it is rebuilt beside that one, and then takes over.
+func OpenGeneration(ctx context.Context, db *sql.DB, d Dialect, name, history string, g Generation) (*View, error) {
+	if name == "" || history == "" || g.Number < 1 {
+		return nil, fmt.Errorf("view: opening %q, generation %d, of the history %q: both need a name, and generations begin with 1", name, g.Number, history)
 	}
-	if _, err := db.ExecContext(ctx, create); err != nil {
-		return nil, fmt.Errorf("view: creating the table wow_view: %w", err)
+	for _, table := range []string{create, createActive} {
+		if _, err := db.ExecContext(ctx, table); err != nil {
+			return nil, fmt.Errorf("view: creating the tables of views: %w", err)
+		}
 	}
-	return &View{
-		db: db, name: name, history: history, at: map[int32]int64{},
+	if _, err := db.ExecContext(ctx, d.spell(insertActive), name, name, g.Number); err != nil {
+		return nil, fmt.Errorf("view: opening %q: %w", name, err)
+	}
+	v := &View{
+		db: db, d: d, base: name, name: key(name, g.Number), generation: g, history: history, at: map[int32]int64{},
 		insert: d.spell(insert), read: d.spell(read), move: d.spell(move),
-	}, nil
+	}
+	return v, v.prepare(ctx)
+}
+
+func (v *View) prepare(ctx context.Context) error {
+	if v.generation.Prepare == nil {
+		return nil
+	}
+	tx, err := v.db.BeginTx(ctx, nil)
+	if err == nil {
+		if err = v.generation.Prepare(ctx, tx); err != nil {
+			err = errors.Join(err, ignoreDone(tx.Rollback()))
+		} else {
+			err = tx.Commit()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("view: preparing generation %d of %q: %w", v.generation.Number, v.base, err)
+	}
+	return nil
 }
 
 // spell writes a statement's parameters as the database wants them.
@@ -160,7 +193,19 @@ func (v *View) within(ctx context.Context, tx *sql.Tx, from int64, done wow.Posi
 	if n, err := moved.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(fmt.Errorf("%w: %q is not at %d any more", ErrMoved, v.name, from), err)
 	}
-	return handle(context.WithValue(ctx, txKey{}, tx))
+	live, err := v.stands(ctx, tx)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithValue(ctx, txKey{}, tx)
+	if live == v.generation.Number {
+		return handle(ctx)
+	}
+	if err := handle(context.WithValue(ctx, replayKey{}, true)); err != nil {
+		return err
+	}
+	_, err = v.takeOver(ctx, tx, live)
+	return err
 }
 
 func ignoreDone(err error) error {

@@ -19,7 +19,7 @@ import (
 // each runs a test on every database there is.
 func each(t *testing.T, f func(t *testing.T, db *sql.DB, d view.Dialect)) {
 	t.Run("SQLite", func(t *testing.T) {
-		db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "views.db"))
+		db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "views.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_txlock=immediate")
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, db.Close()) })
 		f(t, db, view.SQLite)
@@ -34,7 +34,7 @@ func each(t *testing.T, f func(t *testing.T, db *sql.DB, d view.Dialect)) {
 		}
 		db, err := sql.Open("pgx", url)
 		require.NoError(t, err)
-		for _, table := range []string{"wow_view", "sold"} {
+		for _, table := range []string{"wow_view", "wow_view_active", "sold"} {
 			_, err = db.Exec(`DROP TABLE IF EXISTS ` + table)
 			require.NoError(t, err)
 		}
@@ -140,5 +140,5 @@ func TestMistakesOfTheProgramAreTold(t *testing.T) {
 		func() { view.Tx(t.Context()) })
 	require.NoError(t, db.Close())
 	_, err = view.Open(t.Context(), db, view.SQLite, "v", "h1")
-	require.ErrorContains(t, err, "wow_view")
+	require.ErrorContains(t, err, "view: creating the tables of views: ")
 }
