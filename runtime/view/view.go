@@ -59,9 +59,9 @@ type View struct {
 	name       string // the consumer's: with the generation
 	generation Generation
 	history    string
-	insert  string
-	read    string
-	move    string
+	insert     string
+	read       string
+	move       string
 
 	mu sync.Mutex
 	at map[int32]int64 // by shard, the sequence that the database holds
