@@ -37,11 +37,12 @@ const (
 	Projected          // the projections that subscribe have seen them
 	EventHandled       // and the processors have handled them
 	SagaHandled        // and the sagas, whose commands have an outcome
+	ChainHandled       // and the sagas have handled all that came of those, to the end of the chain
 )
 
 // String returns the stage in capitals, as it is written to users.
 func (s Stage) String() string {
-	return [...]string{"SENT", "PROCESSED", "SNAPSHOT", "PROJECTED", "EVENT_HANDLED", "SAGA_HANDLED"}[s%6]
+	return [...]string{"SENT", "PROCESSED", "SNAPSHOT", "PROJECTED", "EVENT_HANDLED", "SAGA_HANDLED", "CHAIN_HANDLED"}[s%7]
 }
 
 // SendOption changes how one command is sent.

@@ -51,7 +51,7 @@ func (g *Gateway) Wait(ctx context.Context, at wow.Position, stage Stage, consum
 
 // kind returns whose work a stage is.
 func (s Stage) kind() Kind {
-	return [...]Kind{"", "", KindSnapshot, KindProjection, KindProcessor, KindSaga}[s%6]
+	return [...]Kind{"", "", KindSnapshot, KindProjection, KindProcessor, KindSaga, KindSaga}[s%7]
 }
 
 // WaitError says that a command was processed, but what was waited for did not
@@ -87,6 +87,9 @@ func (cs *consumers) waitFor(ctx context.Context, at wow.Position, stage Stage, 
 	commit, err := cs.commitAt(ctx, at)
 	if err != nil {
 		return &WaitError{stage, who[0].name, at, err}
+	}
+	if stage == ChainHandled {
+		return cs.waitForChain(ctx, commit, who)
 	}
 	for _, c := range who {
 		if err := c.wait(ctx, commit); err != nil {
