@@ -48,6 +48,7 @@ type consumer struct {
 	beside   bool                  // a later generation of a projection: it may be rebuilt beside the live one
 	retired  atomic.Pointer[error] // why it will never go on
 	paused   atomic.Bool           // by an operator
+	wishing  atomic.Bool           // wishes of operators are being carried out
 	stopping atomic.Bool           // what fails now is left for the next start
 	left     leftover
 }

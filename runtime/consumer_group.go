@@ -31,6 +31,7 @@ type consumerEnv struct {
 	handover *handover                                                         // of what this process decided; nil for none
 	owner    string                                                            // of leases: this life of the process
 	keep     chan struct{}                                                     // holds a token when there are checkpoints to store
+	wishes   sync.WaitGroup                                                    // of operators, being carried out
 	lost     chan struct{}                                                     // holds a token when a lease was lost
 	ended    chan struct{}                                                     // closed when consumers have stopped
 }
@@ -201,6 +202,7 @@ func (cs *consumers) stop(ctx context.Context) error {
 	cs.stopPulling()
 	cs.rest()
 	cs.keeping.Wait()
+	cs.env.wishes.Wait()
 	close(cs.env.ended)
 	err := cs.saveCheckpoints(ctx)
 	if cs.leases != nil {

@@ -181,6 +181,11 @@ func (ls *leases) round(ctx context.Context) {
 		}
 	}
 	ls.giveAway(ctx)
+	for _, f := range ls.feeds {
+		if f.mark() != nil && f.tail.shard == 0 {
+			f.c.carryOutWishes(ctx)
+		}
+	}
 }
 
 // giveAway lets go of what is more than this process's share: a feed takes
@@ -306,6 +311,9 @@ func (cs *consumers) begin(f *feed) {
 		defer cs.pulling.Done()
 		f.run(ctx, m)
 	})
+	if f.tail.shard == 0 {
+		f.c.carryOutWishes(ctx)
+	}
 	if f.c.saga != nil && f.tail.shard == 0 {
 		cs.pulling.Add(1)
 		f.running.Go(func() {

@@ -194,7 +194,10 @@ func (c *consumer) attempt(ctx context.Context, t *task, s *subscriber) error {
 	if s.State != nil {
 		return c.attemptState(ctx, t, s)
 	}
-	event := c.env.handover.get(t.commit, t.at, s.Event)
+	var event wow.DomainEvent
+	if t.f != nil { // a parked commit is read from its bytes, which may be an operator's
+		event = c.env.handover.get(t.commit, t.at, s.Event)
+	}
 	if event == nil {
 		var err error
 		if event, err = eventOf(s.Event, t.commit, t.at); err != nil {

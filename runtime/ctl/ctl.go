@@ -8,15 +8,18 @@
 //
 //	os.Exit(ctl.Program{Store: store, States: ctl.States(r)}.Run(ctx, os.Args[2:], os.Stdout, os.Stderr))
 //
-// Nothing here writes but import and backup.
+// Nothing here writes to a history but import. retry, skip and edit ask the process
+// that runs a consumer to do something about what it has parked.
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/wowgen/wow"
@@ -36,6 +39,7 @@ type Program struct {
 	Name   string // how it is called, for help; default wowctl
 	Store  store.Store
 	States []*wow.StateType // that this program knows; may be empty
+	In     io.Reader        // what "-" reads; default the standard input
 }
 
 // States lists the states of the aggregates that are registered with a runtime,
@@ -59,11 +63,12 @@ type command struct {
 type job struct {
 	Program
 	args     []string
+	in       io.Reader
 	out, err io.Writer
 }
 
 func commands() []command {
-	return []command{streams, show, state, export, imports, verify, parked, backup}
+	return []command{streams, show, state, export, imports, verify, parked, retry, skip, edit, backup}
 }
 
 // errUsage marks what is the command line's fault.
@@ -109,7 +114,7 @@ func (p Program) run(ctx context.Context, c command, args []string, out, errs io
 	case n < c.takes[0] || c.takes[1] >= 0 && n > c.takes[1]:
 		err = misused("%d arguments, and it takes %s", n, strings.TrimSpace(c.args))
 	default:
-		err = do(ctx, &job{Program: p, args: flags.Args(), out: out, err: errs})
+		err = do(ctx, &job{Program: p, args: flags.Args(), in: cmp.Or[io.Reader](p.In, os.Stdin), out: out, err: errs})
 	}
 	if err == nil {
 		return Fine

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -249,3 +250,52 @@ func TestTheCommandLineIsExplained(t *testing.T) {
 	_, errs = run(t, p, ctl.Wrong, "backup", "x")
 	require.Contains(t, errs, "pg_dump")
 }
+
+// An operator asks from outside while the app runs.
+func TestParkedMessagesAreRetriedSkippedAndEditedFromOutside(t *testing.T) {
+	s := memory.New()
+	var mended atomic.Bool
+	r := wowrt.New(wowrt.Config{Store: notAlone{s}, Logger: slog.New(slog.DiscardHandler)})
+	domain.RegisterCart(r, &domain.CartHandlers{Prices: fixed(100)})
+	r.AddProcessor(wowrt.Processor{
+		Name:      "shop.processor.picky",
+		Functions: []wowrt.Function{{Name: "on_item_added", Event: domain.ItemAdded{}.WowEvent()}},
+		OnEvent: func(_ context.Context, in *wowrt.Recorded, _ *wowrt.Reaction) error {
+			if !mended.Load() && in.Event.(domain.ItemAdded).Qty == 13 {
+				return wow.Permanent
+			}
+			return nil
+		},
+	})
+	require.NoError(t, r.Start(t.Context()))
+	defer func() { require.NoError(t, r.Stop(context.Background())) }()
+	carts := domain.NewCartClient(r.Gateway())
+	at := map[string]string{}
+	for _, id := range []string{"a", "b", "c"} {
+		receipt, err := carts.AddItem(t.Context(), domain.AddItem{CartID: id, SKU: "tea", Qty: 13}, wowrt.WaitFor(wowrt.EventHandled))
+		require.ErrorIs(t, err, wow.ErrParked)
+		at[id] = receipt.Position.String()
+	}
+	p := ctl.Program{Store: s, In: strings.NewReader(`{"SKU":"tea","Qty":12}`)}
+	const c = "shop.processor.picky"
+	_, errs := run(t, p, ctl.Wrong, "retry", c, "shop.cart/a")
+	require.Contains(t, errs, "done, and it failed: position 0/1: is permanent")
+	out, _ := run(t, p, ctl.Fine, "edit", c, "shop.cart/a", at["a"], "0", "-")
+	require.Contains(t, out, "done: 0 messages of shop.cart/a are parked now")
+	out, _ = run(t, p, ctl.Fine, "skip", c, "shop.cart/b", at["b"])
+	require.Contains(t, out, "done: 0 messages")
+	mended.Store(true)
+	out, _ = run(t, p, ctl.Fine, "retry", c, "shop.cart/c")
+	require.Contains(t, out, "done: 0 messages")
+	_, errs = run(t, p, ctl.Wrong, "retry", c, "shop.cart/c")
+	require.Contains(t, errs, "nothing is parked of shop.cart/c")
+	_, errs = run(t, p, ctl.Usage, "skip", c, "shop.cart/c", "17")
+	require.Contains(t, errs, "such as 0/17")
+	_, errs = run(t, p, ctl.Usage, "edit", c, "shop.cart/c", "0/1", "x", "-")
+	require.Contains(t, errs, "a number from 0 on")
+}
+
+// notAlone is a store that other processes write to as well.
+type notAlone struct{ store.Store }
+
+func (notAlone) Sole() bool { return false }

@@ -163,7 +163,7 @@ func (p Program) known() string {
 var parked = command{
 	name: "parked", args: "CONSUMER", takes: [2]int{1, 1},
 	summary: "Lists the messages that a consumer has set aside.",
-	help: `Retry and skip them in the app, while it runs: Consumer.Retry, Consumer.Skip.
+	help: `See retry, skip and edit.
 
 Example:
   wowctl parked shop.projection.cart_view
