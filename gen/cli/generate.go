@@ -67,20 +67,7 @@ func (g *generate) once(env Env, patterns []string) int {
 	}
 	switch {
 	case g.check:
-		for _, c := range r.Changes {
-			if _, err := env.Stdout.Write(c.Diff(rel(env, c.Path))); err != nil {
-				return fail(env, err)
-			}
-		}
-		if len(r.Changes) > 0 {
-			are := fmt.Sprintf("%d files are", len(r.Changes))
-			if len(r.Changes) == 1 {
-				are = "1 file is"
-			}
-			fmt.Fprintf(env.Stderr, "wowgen: %s out of date: run wowgen%s\n", are, spaced(patterns))
-			return Drift
-		}
-		return Fine
+		return drift(env, r.Changes, patterns)
 	case g.dry:
 		for _, c := range r.Changes {
 			fmt.Fprintf(env.Stdout, "%s %s\n", c.Verb(), rel(env, c.Path))
@@ -96,6 +83,30 @@ func (g *generate) once(env Env, patterns []string) int {
 		}
 	}
 	return Fine
+}
+
+// drift says which files are out of date, then prints the diff. What to do
+// stands before it and again behind it: a reader of a log begins at either end.
+func drift(env Env, changes []*output.Change, patterns []string) int {
+	if len(changes) == 0 {
+		return Fine
+	}
+	are := fmt.Sprintf("%d files are", len(changes))
+	if len(changes) == 1 {
+		are = "1 file is"
+	}
+	summary := fmt.Sprintf("wowgen: %s out of date: run wowgen%s\n", are, spaced(patterns))
+	fmt.Fprint(env.Stderr, summary)
+	for _, c := range changes {
+		fmt.Fprintf(env.Stderr, "  %s %s\n", c.Verb(), rel(env, c.Path))
+	}
+	for _, c := range changes {
+		if _, err := env.Stdout.Write(c.Diff(rel(env, c.Path))); err != nil {
+			return fail(env, err)
+		}
+	}
+	fmt.Fprint(env.Stderr, summary)
+	return Drift
 }
 
 func rel(env Env, path string) string {

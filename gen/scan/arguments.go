@@ -136,6 +136,15 @@ func fixValue(a *schema.Arg, text string) string {
 	return "write " + a.Name + "=" + a.Pattern()
 }
 
+// renamed is the fix where an argument has a wrong name: the right one, with a
+// value that it takes.
+func renamed(a *schema.Arg, value string) string {
+	if a.Check(value) == "" {
+		return "write " + a.Name + "=" + value
+	}
+	return fixValue(a, value)
+}
+
 func (s *goScanner) badValue(pos schema.Pos, def *schema.Directive, a *schema.Arg, found, wanted, fix string) {
 	s.found.Add(diag.Diagnostic{
 		Pos: pos, Code: "bad-value", Message: "bad value of " + a.Name + " in //wow:" + def.Name,
@@ -170,6 +179,9 @@ func (s *goScanner) unknownArgument(pos schema.Pos, def *schema.Directive, text,
 		d.Fix = "write " + similar
 		if a, ok := def.Arg(similar); ok && strings.Contains(text, "=") {
 			d.Fix = "write " + a.Usage()
+			if a.Kind != schema.Flag {
+				d.Fix = renamed(a, value)
+			}
 		}
 	}
 	s.found.Add(d)

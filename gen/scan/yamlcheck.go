@@ -126,6 +126,9 @@ func (y *yamlScanner) checkKeys(n *yaml.Node, s *schema.Shape, name string) bool
 		}
 		if similar := schema.Suggest(key.Value, s.KeyNames()); similar != "" {
 			d.Fix = "write " + similar + ":"
+			if k, _ := s.Key(similar); value.Kind == yaml.ScalarNode && k.Shape.Kind == schema.Scalar && k.Shape.Arg != nil && k.Shape.Arg.Kind != schema.Flag {
+				d.Fix = strings.Replace(renamed(k.Shape.Arg, value.Value), k.Shape.Arg.Name+"=", similar+": ", 1)
+			}
 		}
 		y.report(key, d)
 	}
