@@ -17,7 +17,7 @@ var Directives = []Directive{
 	{
 		Name: "aggregate", On: OnType,
 		Summary: "makes a type the state of an aggregate",
-		Doc:     "Methods of the state that take a command decide, methods on its pointer that take an event apply it. Decisions must not change the state; applying must not fail. A bool field tagged `wow:\"deleted\"` says that the aggregate was deleted: an event sets it, and from then on only a command marked recover is decided.",
+		Doc:     "Methods of the state that take a command decide, methods on its pointer that take an event apply it. Decisions must not change the state; applying must not fail. A field tagged `wow:\"key\"` holds the aggregate's ID, from its first command on. A bool field tagged `wow:\"deleted\"` says that the aggregate was deleted: an event sets it, and from then on only a command marked recover is decided.",
 		Args: []Arg{
 			{Name: "name", Kind: Wire, Default: "the type's name in snake case", Summary: "the wire name, frozen once something is stored"},
 			{Name: "context", Kind: Wire, Default: "the package's context", Summary: "the bounded context"},

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,12 +62,41 @@ func (u *Unit) aggregate(typ string, d *schema.Decl) {
 			}
 		}
 	}
+	if a.Key == nil {
+		u.forgottenKey(typ, t)
+	}
 	if name, ok := d.Get("new"); ok {
 		u.constructor(a, name, d)
 	}
 	a.Fingerprint = u.fingerprint(t)
 	u.states[typ] = a
 	u.Model.Aggregates = append(u.Model.Aggregates, a)
+}
+
+// forgottenKey reports a state whose field is named like its ID and lacks the
+// tag: it would stay empty, and nobody would hear of it. A state without such a
+// field is fine; it does not know its ID.
+func (u *Unit) forgottenKey(typ string, t *source.Type) {
+	for _, f := range u.fields(t) {
+		if _, tagged := reflect.StructTag(f.Tag).Lookup("wow"); tagged || !f.Type.Is("", "string") {
+			continue
+		}
+		switch name := strings.ToLower(f.Name); name {
+		case "id", strings.ToLower(typ) + "id", strings.ToLower(typ) + "_id":
+		default:
+			continue
+		}
+		fix := "tag it `wow:\"key\"`"
+		if slices.ContainsFunc(u.Model.Written, func(w *schema.Written) bool { return w.Type == typ }) {
+			fix = "write " + f.Name + ": {type: " + f.Type.Text + ", tag: key}"
+		}
+		u.missing(typ, f.Pos, diag.Diagnostic{
+			Code: "untagged-key", Message: "the field " + f.Name + " of the state " + typ + " is named like its ID and has no tag: it would stay empty",
+			Wanted: "`wow:\"key\"` on the field that holds the aggregate's ID, or no such field", Found: f.Name + " " + f.Type.Text + " without a tag",
+			Fix: fix + "; rename the field, when it holds something else", See: "aggregate",
+		})
+		return
+	}
 }
 
 // wireName is the declared or derived wire name of a type.
