@@ -146,7 +146,8 @@ type AccountClient struct{ gateway *wowrt.Gateway }
 // process.
 func NewAccountClient(g *wowrt.Gateway) *AccountClient { return &AccountClient{g} }
 
-// Load returns the state and the version of one account.
+// Load returns the state and the version of one account; version 0 means that
+// there is none, and the state is a new one.
 func (c *AccountClient) Load(ctx context.Context, id string, opts ...wowrt.LoadOption) (*Account, int64, error) {
 	state, version, err := c.gateway.Load(ctx, accountTarget(id), &accountState, opts...)
 	if err != nil {
@@ -183,6 +184,7 @@ func totalsMailbox(d *totalsDispatcher) wowrt.Projection {
 			{Name: "on_deposited", Event: Deposited{}.WowEvent()},
 		},
 		OnEvent: d.dispatch,
+		Missing: d.totals == nil,
 	}
 }
 
@@ -191,4 +193,4 @@ func RegisterTotals(r *wowrt.Runtime, totals *Totals) {
 	r.AddProjection(totalsMailbox(&totalsDispatcher{totals: totals}))
 }
 
-// wowgen:sum 9ed0c48db95bd197
+// wowgen:sum 54df81cbb35e6667
