@@ -200,7 +200,9 @@ func (w *writer) goFile(p *schema.Package, name string, src []byte) (*output.Cha
 			Wanted: source.Header, Found: firstLine(old), Fix: "rename that file: wowgen writes " + name,
 		})
 		return nil, nil
-	case state == output.Edited && !w.checking:
+	case state == output.Edited && w.checking:
+		change.Edited = true
+	case state == output.Edited:
 		w.found.Add(diag.Diagnostic{
 			Pos: pos(path, 1), Code: "edited-output", Message: "the output " + name + " was edited by hand",
 			Wanted: "the file as wowgen wrote it", Found: "other tokens than its last line sums up",
@@ -308,7 +310,7 @@ func (w *writer) reshaped(p *schema.Package, was *output.Lock) {
 				w.found.Warn(diag.Diagnostic{
 					Pos: e.Pos, Code: "field-" + c.Kind, Message: "the event " + e.Name + " has another shape: what is stored of " + c.Field + " will not be read",
 					Wanted: c.Field + " " + c.Was + ", as " + source.LockName + " knows it", Found: found,
-					Fix: "when such events are stored: keep this struct as the old revision, declare the new shape with //wow:event revision=" +
+					Fix: "to rename it in Go only, add `json:\"" + c.Field + "\"`; else, when such events are stored: keep this struct as the old revision, declare the new shape with //wow:event revision=" +
 						strconv.Itoa(e.Revision+1) + ", and a //wow:upcast function between them", See: "upcast",
 				})
 			}

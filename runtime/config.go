@@ -67,8 +67,10 @@ type Config struct {
 	// do not decode. nil is slog.Default().
 	Logger *slog.Logger
 
-	// Now and NewID replace the clock and the generator of IDs (UUIDv7), for
-	// tests. NewID must never return the same twice.
+	// Now and NewID replace the clock of decisions and the generator of IDs
+	// (UUIDv7), for tests. NewID must never return the same twice. What waits,
+	// such as a retry or a command that a saga delays, goes by the system's
+	// clock: a test runs it in a bubble of testing/synctest.
 	Now   func() time.Time
 	NewID func() string
 }

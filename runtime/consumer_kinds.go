@@ -45,7 +45,7 @@ func (cs *consumers) build(h Handlers) error {
 	seen := map[string]bool{}
 	for _, c := range cs.all {
 		if seen[c.name] {
-			errs = append(errs, fmt.Errorf("two consumers are named %s: the name keys a checkpoint, so each needs its own", c.name))
+			errs = append(errs, fmt.Errorf("two consumers are named %s: its Register function was called twice, or two types were given one name; the name keys a checkpoint, so each needs its own", c.name))
 		}
 		seen[c.name] = true
 	}

@@ -276,7 +276,7 @@ func (f *feed) place(ctx context.Context, l store.Lease) error {
 	m := new(watermark)
 	m.start(at.Position.Seq)
 	f.tenure.Store(m)
-	c.env.out.Info("consumer starts", "consumer", c.name, "behind", at.Position, "lag", head-at.Position.Seq,
+	c.env.out.Debug("consumer starts", "consumer", c.name, "after", at.Position, "lag", head-at.Position.Seq,
 		"parked", c.blocks.count.Load(), "epoch", l.Epoch)
 	return nil
 }

@@ -58,7 +58,11 @@ func (r *Runtime) Consumer(name string) (Consumer, error) {
 		}
 		names = append(names, c.name)
 	}
-	return Consumer{}, fmt.Errorf("runtime: there is no consumer %q: they are %s: %w", name, strings.Join(names, ", "), wow.ErrInvalid)
+	they := "they are " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		they = "none is registered, or the runtime is not started"
+	}
+	return Consumer{}, fmt.Errorf("runtime: there is no consumer %q: %s: %w", name, they, wow.ErrInvalid)
 }
 
 // Name returns the consumer's frozen name.

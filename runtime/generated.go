@@ -28,6 +28,7 @@ type Command struct {
 
 	// await waits for a stage behind PROCESSED; nil if the sender asked for none.
 	await func(ctx context.Context, r *Runtime, processed Receipt) (Receipt, error)
+	waits []waitSpec // what await waits for
 	// unattended has Send return once the command is admitted.
 	unattended bool
 }

@@ -29,6 +29,33 @@ func (r *Runtime) Handlers() Handlers {
 	}
 }
 
+// Missing lists the components that were registered with nil: "processor
+// shop.processor.desk". Their first message would panic, where nobody sees who
+// forgot what.
+func (h Handlers) Missing() (names []string) {
+	for _, a := range h.Aggregates {
+		if a.Missing && a.State != nil {
+			names = append(names, "aggregate "+a.State.Aggregate)
+		}
+	}
+	for _, p := range h.Processors {
+		if p.Missing {
+			names = append(names, "processor "+p.Name)
+		}
+	}
+	for _, p := range h.Projections {
+		if p.Missing {
+			names = append(names, "projection "+p.Name)
+		}
+	}
+	for _, s := range h.Sagas {
+		if s.Missing {
+			names = append(names, "saga "+s.Name)
+		}
+	}
+	return names
+}
+
 // Decided calls f, then what f offloaded, on the calling goroutine, and
 // returns the events that were added.
 func Decided(ctx context.Context, f func(*Decision) error) (wow.Events, error) {

@@ -90,7 +90,11 @@ func WithCorrelation(id string) SendOption { return func(c *Command) { c.Correla
 func (g *Gateway) Send(ctx context.Context, cmd wow.Sendable, opts ...SendOption) (Receipt, error) {
 	r := g.r
 	f := r.flights.get()
-	if err := f.compose(cmd, opts); err != nil {
+	err := f.compose(cmd, opts)
+	if err == nil && f.await != nil && r.life.stage.Load() >= running {
+		err = r.consumers.known(f.waits)
+	}
+	if err != nil {
 		f.free()
 		return Receipt{}, err
 	}

@@ -49,7 +49,10 @@ func (ts *types) build(r *Runtime) error {
 	ts.known = map[string]map[string]*event{}
 	ts.events = map[*wow.EventType]*event{}
 
-	faults := missing(r)
+	var faults []error
+	for _, name := range r.Handlers().Missing() {
+		faults = append(faults, fmt.Errorf("%s was registered with nil: its Register function needs the value whose methods it calls", name))
+	}
 	for _, a := range r.aggregates {
 		faults = append(faults, ts.addAggregate(r.cfg, a)...)
 	}
@@ -61,31 +64,6 @@ func (ts *types) build(r *Runtime) error {
 		}
 	}
 	return errors.Join(faults...)
-}
-
-// missing are the components that were registered with nil. Their first message
-// would panic where nobody sees who forgot what.
-func missing(r *Runtime) (faults []error) {
-	check := func(is bool, what, name string) {
-		if is {
-			faults = append(faults, fmt.Errorf("%s %s was registered with nil: its Register function needs the value whose methods it calls", what, name))
-		}
-	}
-	for _, a := range r.aggregates {
-		if a.State != nil {
-			check(a.Missing, "aggregate", a.State.Aggregate)
-		}
-	}
-	for _, p := range r.processors {
-		check(p.Missing, "processor", p.Name)
-	}
-	for _, p := range r.projections {
-		check(p.Missing, "projection", p.Name)
-	}
-	for _, s := range r.sagas {
-		check(s.Missing, "saga", s.Name)
-	}
-	return faults
 }
 
 func (ts *types) addAggregate(cfg Config, in Aggregate) (faults []error) {
@@ -102,7 +80,7 @@ func (ts *types) addAggregate(cfg Config, in Aggregate) (faults []error) {
 		fault("aggregate %q has no bounded context: it must be called context.name", a.name)
 	}
 	if ts.aggregates[a.name] != nil {
-		fault("aggregate %s is registered twice", a.name)
+		fault("aggregate %s is registered twice: call its Register function once", a.name)
 		return faults
 	}
 	ts.aggregates[a.name] = a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wowgen/wow"
@@ -27,6 +28,7 @@ func WaitFor(stage Stage, consumers ...string) SendOption {
 	}
 	return func(c *Command) {
 		before := c.await
+		c.waits = append(c.waits, waitSpec{stage, consumers})
 		c.await = func(ctx context.Context, r *Runtime, receipt Receipt) (Receipt, error) {
 			if before != nil {
 				var err error
@@ -41,6 +43,23 @@ func WaitFor(stage Stage, consumers ...string) SendOption {
 			return receipt, err
 		}
 	}
+}
+
+// waitSpec is one WaitFor.
+type waitSpec struct {
+	stage Stage
+	names []string
+}
+
+// known reports names that nobody has, before the command is sent: after it the
+// error would come too late.
+func (cs *consumers) known(waits []waitSpec) error {
+	var errs []error
+	for _, w := range waits {
+		_, err := cs.named(w.stage, w.names)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // Wait waits until consumers have finished the commit at a position, as WaitFor
@@ -108,10 +127,27 @@ func (cs *consumers) named(stage Stage, names []string) (who []*consumer, err er
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(who, func(c *consumer) bool { return c.name == n }) {
-			err = errors.Join(err, fmt.Errorf("runtime: waiting for %q: no %s has this name: %w", n, stage.kind(), wow.ErrInvalid))
+			err = errors.Join(err, fmt.Errorf("runtime: waiting for %q: %s: %w", n, cs.notThat(n, stage), wow.ErrInvalid))
 		}
 	}
 	return who, err
+}
+
+// notThat says what a name is that is none of a stage's.
+func (cs *consumers) notThat(name string, stage Stage) string {
+	var names []string
+	for _, c := range cs.all {
+		if c.name == name {
+			return fmt.Sprintf("it is a %s, and the stage %s is about a %s", c.kind, stage, stage.kind())
+		}
+		if c.kind == stage.kind() {
+			names = append(names, c.name)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("no %s is registered", stage.kind())
+	}
+	return fmt.Sprintf("no %s has this name, they are %s", stage.kind(), strings.Join(names, ", "))
 }
 
 // commitAt reads one commit again: a wait needs to know whom it is for.

@@ -209,3 +209,24 @@ func TestAForcedStopEndsWaits(t *testing.T) {
 		}
 	})
 }
+
+// A name that nobody has is told before the command is sent: after it the error
+// would come too late.
+func TestAWaitForSomebodyWhoIsNotThereIsToldBeforeTheCommandIsSent(t *testing.T) {
+	w := newWaiting(t)
+	for name, want := range map[string]string{
+		"bank.saga.dessk":     "no saga has this name, they are bank.saga.s",
+		"bank.processor.r":    "it is a processor, and the stage SAGA_HANDLED is about a saga",
+		"bank.projection.slo": "no saga has this name",
+	} {
+		receipt, err := w.r.Gateway().Send(t.Context(), Deposit{ID: "never", Amount: 1}, WaitFor(SagaHandled, name))
+		require.ErrorIs(t, err, wow.ErrInvalid)
+		require.ErrorContains(t, err, want)
+		require.Zero(t, receipt)
+	}
+	history, err := w.r.Store().Stream(t.Context(), accountTarget("never"), 0, 1)
+	require.NoError(t, err)
+	require.Empty(t, history)
+	close(w.gate)
+	require.NoError(t, w.r.Stop(t.Context()))
+}

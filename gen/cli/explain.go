@@ -255,6 +255,9 @@ func (e *explainer) consumer(u *plan.Unit, c *schema.Consumer) {
 		e.line("function", "%s: %s takes %s%s (%s)%s", f.Name, f.Method, f.Message.Name, from, e.pos(f.Pos), options(&f.Call))
 		e.line("", "%s", f.Why)
 	}
+	if c.Run != "" {
+		e.line("progress", "in its own transactions, by %s and %s", c.Resume, c.Run)
+	}
 	for _, r := range c.Sends {
 		e.line("sends", "%s", r.Name)
 	}

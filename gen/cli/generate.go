@@ -98,7 +98,11 @@ func drift(env Env, changes []*output.Change, patterns []string) int {
 	summary := fmt.Sprintf("wowgen: %s out of date: run wowgen%s\n", are, spaced(patterns))
 	fmt.Fprint(env.Stderr, summary)
 	for _, c := range changes {
-		fmt.Fprintf(env.Stderr, "  %s %s\n", c.Verb(), rel(env, c.Path))
+		note := ""
+		if c.Edited {
+			note = ": it was edited by hand; move the edit to a file of your own and remove it first"
+		}
+		fmt.Fprintf(env.Stderr, "  %s %s%s\n", c.Verb(), rel(env, c.Path), note)
 	}
 	for _, c := range changes {
 		if _, err := env.Stdout.Write(c.Diff(rel(env, c.Path))); err != nil {

@@ -14,9 +14,10 @@ import (
 
 // Change is what is to become of one file.
 type Change struct {
-	Path string
-	Old  []byte // nil: there is none
-	New  []byte // nil: it is to go
+	Path   string
+	Old    []byte // nil: there is none
+	New    []byte // nil: it is to go
+	Edited bool   // by hand: wowgen refuses to write it
 }
 
 // Verb says what happens to the file.

@@ -35,7 +35,7 @@ func (u *Unit) aggregate(typ string, d *schema.Decl) {
 	for _, f := range u.fields(t) {
 		tag, ok := reflect.StructTag(f.Tag).Lookup("wow")
 		switch {
-		case !ok:
+		case !ok || !slices.Contains(schema.FieldTags, tag): // none, or reported
 		case tag == "deleted" && a.Deleted != "":
 			u.report(f.TagPos, diag.Diagnostic{
 				Code: "two-fields", Message: typ + " has two fields tagged deleted", Wanted: "one", Found: a.Deleted + " and " + f.Name,
@@ -62,7 +62,7 @@ func (u *Unit) aggregate(typ string, d *schema.Decl) {
 			}
 		}
 	}
-	if a.Key == nil {
+	if a.Key == nil && !u.doubtful[typ] {
 		u.forgottenKey(typ, t)
 	}
 	if name, ok := d.Get("new"); ok {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,9 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 		}
 		c.Pointer = c.Pointer || (m.Pointer && !c.Interface)
 	}
+	if kind == schema.Projection && c.Resume == "" && c.Run == "" && u.embedsView(typ) {
+		c.Resume, c.Run = "Resume", "Run" // promoted from the view
+	}
 	if (c.Resume == "") != (c.Run == "") {
 		have, lack := c.Resume, "Run(ctx context.Context, done wow.Position, handle func(context.Context) error) error"
 		if c.Resume == "" {
@@ -57,6 +61,18 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 		})
 	}
 	u.Model.Consumers = append(u.Model.Consumers, c)
+}
+
+// embedsView tells whether a type has the methods of a view.View by embedding
+// one. That package is not of the user's, so its methods are known by name.
+func (u *Unit) embedsView(typ string) bool {
+	return slices.ContainsFunc(u.fields(u.Pkg.Types[typ]), func(f promotedField) bool {
+		e := f.Type
+		if e != nil && e.Kind == source.Pointer {
+			e = e.Elem
+		}
+		return f.Embedded && e != nil && e.Is(source.WowPath+"/runtime/view", "View")
+	})
 }
 
 // mentionsPosition tells whether a method takes or returns a wow.Position: it
@@ -251,6 +267,9 @@ func (u *Unit) wrongFunction(c *schema.Consumer, m *source.Method, s *shape, p p
 	}
 	u.blame(p.ref)
 	u.blamed[c.Type] = true
+	if u.doubtful[p.ref.Name] || slices.ContainsFunc(m.Results, func(r *source.Expr) bool { return u.doubtful[messageName(r)] }) {
+		return // a consequence of what was reported
+	}
 	in := "e " + plainText(p)
 	switch {
 	case p.kind == command || p.kind == refused && c.Kind != schema.Saga || p.kind == event && strings.HasSuffix(problem, "is no event"):

@@ -129,6 +129,7 @@ func (u *Unit) decideProblem(a *schema.Aggregate, h *schema.HandlerType, s *shap
 
 func (u *Unit) wrongDecide(a *schema.Aggregate, h *schema.HandlerType, s *shape, c param, problem string) {
 	u.blame(c.ref)
+	u.cloud(s.m)
 	u.report(s.m.Pos, diag.Diagnostic{
 		Code: "wrong-shape", Message: "command handler " + s.m.Recv + "." + s.m.Name + " has the wrong shape: " + problem,
 		Source: s.m.Signature, Wanted: decideForm(a, h), Found: foundShape(s.m),

@@ -198,11 +198,19 @@ func (u *Unit) ordinary(typ string, m *source.Method, s *shape, fix string) {
 		if u.doubtful[p.ref.Name] {
 			return
 		}
-		u.report(m.Pos, diag.Diagnostic{
+		d := diag.Diagnostic{
 			Code: "undeclared-message", Message: m.Recv + "." + m.Name + " is named like a handler of " + p.ref.Name + ", which is no declared message", Source: m.Signature,
 			Wanted: "a declared command or event", Found: p.ref.Name + ", an undeclared struct",
 			Fix: strings.ReplaceAll(fix, "%s", p.ref.Name) + "; or //wow:ignore above the method, when it is no handler", See: "ignore",
-		})
+		}
+		if deciding := u.states[typ] != nil || u.decl(typ, "handler") != nil; deciding && len(m.Results) > 0 && !m.Results[0].Is("", "error") {
+			d.Message = p.ref.Name + " has no key, so " + m.Recv + "." + m.Name + " is no command handler"
+			d.Wanted, d.Found = "a command: a struct with a field tagged `wow:\"key\"`", p.ref.Name+", without one"
+			d.Fix = "tag the field of " + p.ref.Name + " that holds the ID of its aggregate `wow:\"key\"`, or write //wow:command above it; or //wow:ignore above the method, when it is no handler"
+			u.cloud(m)
+			u.doubtful[p.ref.Name] = true
+		}
+		u.report(m.Pos, d)
 		return
 	}
 	for _, p := range s.params {
@@ -229,7 +237,7 @@ func (u *Unit) eventsOf(a *schema.Aggregate) {
 				continue
 			}
 			a.Events = append(a.Events, r.Type)
-			if warned[r.Type] {
+			if warned[r.Type] || r.Type.Path == u.Pkg.Path && u.blamed[r.Type.Name] {
 				continue
 			}
 			warned[r.Type] = true

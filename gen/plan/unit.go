@@ -120,12 +120,20 @@ func (u *Unit) doubt() {
 	for _, methods := range u.Pkg.Methods {
 		for _, m := range methods {
 			if slices.ContainsFunc(m.Params, func(p source.Param) bool { return u.declared.Doubtful[messageName(p.Type)] }) {
-				for _, r := range m.Results {
-					if u.doubtful[messageName(r)] = true; r.Elem != nil {
-						u.doubtful[messageName(r.Elem)] = true
-					}
-				}
+				u.cloud(m)
 			}
+		}
+	}
+}
+
+// cloud makes doubtful what a method returns that was complained about.
+func (u *Unit) cloud(m *source.Method) {
+	if u.doubtful == nil {
+		u.doubtful = map[string]bool{}
+	}
+	for _, r := range m.Results {
+		if u.doubtful[messageName(r)] = true; r.Elem != nil {
+			u.doubtful[messageName(r.Elem)] = true
 		}
 	}
 }

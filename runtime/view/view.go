@@ -3,19 +3,11 @@
 // them. Rows and progress change in one transaction, so each commit of the
 // history takes effect there exactly once, whatever dies when.
 //
-// A projection has a [View] and hands it the two methods that make it
-// transactional; its functions write through [Tx]:
+// A projection embeds a [View], whose two methods make it transactional; its
+// functions write through [Tx]:
 //
 //	//wow:projection name=sales context=shop
-//	type Sales struct{ View *view.View }
-//
-//	func (s *Sales) Resume(ctx context.Context, shard int32) (wow.Position, error) {
-//		return s.View.Resume(ctx, shard)
-//	}
-//
-//	func (s *Sales) Run(ctx context.Context, done wow.Position, handle func(context.Context) error) error {
-//		return s.View.Run(ctx, done, handle)
-//	}
+//	type Sales struct{ *view.View }
 //
 //	func (s *Sales) OnOrderPaid(ctx context.Context, e wow.Event[OrderPaid]) error {
 //		_, err := view.Tx(ctx).ExecContext(ctx, `UPDATE sales SET …`)
@@ -222,7 +214,7 @@ type txKey struct{}
 func Tx(ctx context.Context) *sql.Tx {
 	tx, ok := ctx.Value(txKey{}).(*sql.Tx)
 	if !ok {
-		panic("view: Tx is for the functions of a projection whose Run is that of a View, with the context they are given")
+		panic("view: Tx is for the functions of a projection whose Run is that of a View, with the context they are given; wowgen explain NAME says whether a projection has one")
 	}
 	return tx
 }

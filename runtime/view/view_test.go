@@ -136,7 +136,7 @@ func TestMistakesOfTheProgramAreTold(t *testing.T) {
 	defer db.Close()
 	_, err = view.Open(t.Context(), db, view.SQLite, "", "h1")
 	require.ErrorContains(t, err, "need a name")
-	require.PanicsWithValue(t, "view: Tx is for the functions of a projection whose Run is that of a View, with the context they are given",
+	require.PanicsWithValue(t, "view: Tx is for the functions of a projection whose Run is that of a View, with the context they are given; wowgen explain NAME says whether a projection has one",
 		func() { view.Tx(t.Context()) })
 	require.NoError(t, db.Close())
 	_, err = view.Open(t.Context(), db, view.SQLite, "v", "h1")

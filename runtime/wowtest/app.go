@@ -47,6 +47,9 @@ func New(t TB, register ...func(*wowrt.Runtime)) *App {
 		aggregates: map[string]*wowrt.Aggregate{},
 		states:     map[string]*wow.StateType{},
 	}
+	if missing := a.handlers.Missing(); len(missing) > 0 {
+		t.Fatalf("wowtest: registering: %s was registered with nil: its Register function needs the value whose methods it calls", strings.Join(missing, ", "))
+	}
 	for i := range a.handlers.Aggregates {
 		g := &a.handlers.Aggregates[i]
 		if a.aggregates[g.State.Aggregate] != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 
@@ -51,11 +50,7 @@ func Open(where string) (_ *Place, err error) {
 	} else if p.Store, err = sqlite.Open(filepath.Join(p.Dir, "history.db"), sqlite.Config{}); err != nil {
 		return nil, errors.Join(err, p.remove())
 	}
-	// The views can be made again from the history, so they need not wait for the
-	// disk: WAL keeps them whole.
-	settings := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(NORMAL)", "busy_timeout(10000)"}, "_txlock": {"immediate"}}
-	p.Views, err = sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(p.Dir, "views.db"))+"?"+settings.Encode())
-	if err != nil {
+	if p.Views, err = sqlite.OpenViews(filepath.Join(p.Dir, "views.db")); err != nil {
 		return nil, errors.Join(err, p.Store.Close(), p.remove())
 	}
 	return p, nil
