@@ -40,10 +40,11 @@ type consumer struct {
 	tx      *Transaction             // of a projection that keeps its own progress
 	due     func(*store.Commit) bool // says which commits matter; nil for all
 
-	lane   *executor.Lane[wow.Target, *task]
-	feeds  []*feed
-	blocks blocks
-	states *stateFolder
+	lane    *executor.Lane[wow.Target, *task]
+	feeds   []*feed
+	blocks  blocks
+	hanging hanging
+	states  *stateFolder
 
 	beside   bool                  // a later generation of a projection: it may be rebuilt beside the live one
 	retired  atomic.Pointer[error] // why it will never go on
@@ -64,13 +65,15 @@ type feed struct {
 	batch [tailBatch]*store.Commit
 	queue []executor.Entry[wow.Target, *task]
 
-	tenure  atomic.Pointer[watermark] // nil: another process runs it, or nobody
-	owner   atomic.Pointer[string]    // the process that has the lease
-	lost    atomic.Bool               // a checkpoint was refused: the tenure is to end
-	paused  atomic.Bool               // it is being given away
-	halt    context.CancelFunc        // of run; nil before
-	running sync.WaitGroup            // run
-	leaving int                       // for how many rounds it is being given away
+	tasks   [markWindow]atomic.Pointer[task] // those that are not finished, by position
+	tenure  atomic.Pointer[watermark]        // nil: another process runs it, or nobody
+	owner   atomic.Pointer[string]           // the process that has the lease
+	lost    atomic.Bool                      // a checkpoint was refused: the tenure is to end
+	paused  atomic.Bool                      // it is being given away
+	halt    context.CancelFunc               // of run; nil before
+	running sync.WaitGroup                   // run
+	ran     []wow.Target                     // aggregates of what was left as running
+	leaving int                              // for how many rounds it is being given away
 
 	meter   meter
 	since   atomic.Int64 // microseconds: when the mark was seen to move, or had somewhere to go again
@@ -142,6 +145,7 @@ func (f *feed) admit(ctx context.Context, m *watermark, commits []*store.Commit)
 		}
 		f.taken, passed = seq, seq
 		t := newTask(f, m, c, r)
+		f.tasks[seq%markWindow].Store(t)
 		f.queue = append(f.queue, executor.Entry[wow.Target, *task]{Key: f.c.key(c.Target), Msg: t})
 	}
 	if passed > f.taken {

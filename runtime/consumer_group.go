@@ -31,6 +31,7 @@ type consumerEnv struct {
 	handover *handover                                                         // of what this process decided; nil for none
 	owner    string                                                            // of leases: this life of the process
 	keep     chan struct{}                                                     // holds a token when there are checkpoints to store
+	over     context.Context                                                   // ends when consumers stop
 	wishes   sync.WaitGroup                                                    // of operators, being carried out
 	lost     chan struct{}                                                     // holds a token when a lease was lost
 	ended    chan struct{}                                                     // closed when consumers have stopped
@@ -155,6 +156,7 @@ func (cs *consumers) start(context.Context) error {
 	cs.pull, cs.halt = context.WithCancel(context.Background())
 	cs.mu.Unlock()
 	keep, cs.rest = context.WithCancel(context.Background())
+	cs.env.over = keep
 	for _, c := range cs.all {
 		for _, f := range c.feeds {
 			if f.mark() != nil {
@@ -168,6 +170,7 @@ func (cs *consumers) start(context.Context) error {
 	if len(cs.all) > 0 {
 		cs.keeping.Go(func() { cs.keepCheckpoints(keep) })
 		cs.keeping.Go(func() { cs.leases.keep(keep) })
+		cs.keeping.Go(func() { cs.watchHanging(keep) })
 	}
 	return nil
 }

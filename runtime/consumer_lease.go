@@ -263,7 +263,8 @@ func (f *feed) place(ctx context.Context, l store.Lease) error {
 		return fmt.Errorf("consumer %s: its checkpoint %v is above the last commit %d: %w", c.name, at.Position, head, store.ErrAhead)
 	}
 	c.blocks.drop(t.shard)
-	if err := c.loadBlocks(ctx, t.shard); err != nil {
+	c.hanging.forget()
+	if f.ran, err = c.loadBlocks(ctx, t.shard); err != nil {
 		return fmt.Errorf("consumer %s: reading what is parked: %w", c.name, err)
 	}
 	f.keeping.Lock()
@@ -311,6 +312,8 @@ func (cs *consumers) begin(f *feed) {
 		defer cs.pulling.Done()
 		f.run(ctx, m)
 	})
+	f.c.runAgain(f.ran)
+	f.ran = nil
 	if f.tail.shard == 0 {
 		f.c.carryOutWishes(ctx)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wowgen/wow"
@@ -30,6 +31,8 @@ type task struct {
 	first  int64 // when it first did, microseconds; 0: it has not
 	doom   *doom // that step is to be parked, and was not yet
 	aside  error // wow.ErrParked once a step was parked
+
+	busy atomic.Bool // a function is being called
 
 	wish *wish       // an operator's; then there is no commit
 	run  *transacted // commits of a projection with transactions; likewise
@@ -60,7 +63,8 @@ func (t *task) stale() bool { return t.f != nil && t.mark != t.f.mark() }
 
 func (t *task) free() {
 	t.hangUp()
-	*t = task{}
+	t.f, t.mark, t.commit, t.route, t.doom, t.aside, t.wish, t.run = nil, nil, nil, nil, nil, nil, nil, nil
+	t.at, t.fails, t.first = 0, 0, 0
 	tasks.Put(t)
 }
 
@@ -123,7 +127,9 @@ func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor
 		case behindSame: // function's
 			t.doom = &doom{s: s}
 		case free:
+			t.busy.Store(true)
 			err := guarded(func() error { return c.attempt(ctx, t, s) })
+			t.busy.Store(false)
 			if err == nil && t.out.work.run != nil {
 				return c.env.pools.offload(ctx, t.out.work.pool, func(ctx context.Context) executor.Outcome { return c.blocking(ctx, t, s) })
 			}
@@ -148,7 +154,9 @@ func (c *consumer) handle(ctx context.Context, key wow.Target, t *task) executor
 // blocking runs what the step's function offloaded. The rest of the steps run
 // in the mailbox again.
 func (c *consumer) blocking(ctx context.Context, t *task, s *subscriber) executor.Outcome {
+	t.busy.Store(true)
 	err := guarded(func() error { return t.out.work.run(c.caused(ctx, t)) })
+	t.busy.Store(false)
 	if err == nil {
 		err = c.deliver(ctx, t, s)
 	}
@@ -300,6 +308,9 @@ func (c *consumer) done(key wow.Target, t *task, err error) {
 		// The executor gave up on the task: a handler called runtime.Goexit, or
 		// the executor itself was closed.
 		err = c.abandon(t, err)
+	}
+	if t.f.tasks[t.commit.Position.Seq%markWindow].Store(nil); c.hanging.returned(t.commit.Target, t.commit.Position.Seq) && err == nil {
+		c.backAgain(t.commit, t.aside)
 	}
 	if err == nil {
 		t.f.moved(t.mark.finish(t.commit.Position.Seq, t.aside))

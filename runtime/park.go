@@ -235,15 +235,19 @@ func compareRows(a, b blockRow) int {
 	return strings.Compare(a.function, b.function)
 }
 
-// loadBlocks reads what is parked of a consumer.
-func (c *consumer) loadBlocks(ctx context.Context, shard int32) error {
+// loadBlocks reads what is parked of a consumer. It returns the aggregates of
+// what a process that ended has left as running.
+func (c *consumer) loadBlocks(ctx context.Context, shard int32) (left []wow.Target, err error) {
 	after := wow.Position{Shard: shard}
 	for {
 		page, err := c.env.store.Parked(ctx, c.name, wow.Target{}, after, 1000)
 		if err != nil || len(page) == 0 {
-			return err
+			return left, err
 		}
 		for i := range page {
+			if page[i].Running {
+				left = append(left, page[i].Commit.Target)
+			}
 			c.blocks.add(page[i].Commit.Target, c.row(&page[i]))
 		}
 		after = page[len(page)-1].Commit.Position
