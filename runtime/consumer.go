@@ -46,6 +46,7 @@ type consumer struct {
 	hanging hanging
 	states  *stateFolder
 
+	start    Start                 // where it begins when it is new
 	beside   bool                  // a later generation of a projection: it may be rebuilt beside the live one
 	retired  atomic.Pointer[error] // why it will never go on
 	paused   atomic.Bool           // by an operator

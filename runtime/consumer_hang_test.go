@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,11 +87,12 @@ func TestWhatWasParkedAsRunningIsRunAgainAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got seen
 		gate := make(chan struct{})
-		wait := true
+		var wait atomic.Bool
+		wait.Store(true)
 		s := memoryStore(t)
 		p := projecting(func(_ context.Context, in *Recorded, out *Reaction) error {
 			return out.Offload("", func(ctx context.Context) error {
-				if in.Event.(tallyAdded).N == 13 && wait {
+				if in.Event.(tallyAdded).N == 13 && wait.Load() {
 					select {
 					case <-gate:
 					case <-ctx.Done():
@@ -106,7 +108,7 @@ func TestWhatWasParkedAsRunningIsRunAgainAfterARestart(t *testing.T) {
 		b.append("a", tallyAdded{14})
 		time.Sleep(stuckAfter + time.Minute)
 		require.Len(t, parkedOf(t, b, "a"), 2)
-		wait = false
+		wait.Store(false)
 		now, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		b.stopped = true

@@ -57,6 +57,7 @@ func newProcessor(env *consumerEnv, p Processor) (*consumer, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.start = p.Start
 	if p.OnEvent != nil {
 		c.onEvent = func(ctx context.Context, in *Recorded, out *Outbox) error { return p.OnEvent(ctx, in, &out.Reaction) }
 	}
@@ -81,6 +82,7 @@ func newProjection(env *consumerEnv, p Projection) (*consumer, error) {
 		return nil, err
 	}
 	c.serial, c.tx, c.beside = p.Serial || p.Transaction != nil, p.Transaction, p.Generation > 1
+	c.start = p.Start
 	if t := p.Transaction; t != nil && (t.Resume == nil || t.Run == nil) {
 		return nil, fmt.Errorf("consumer %s: its transaction needs both Resume and Run", name)
 	}
@@ -100,7 +102,7 @@ func newSaga(env *consumerEnv, s Saga) (*consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.onEvent, c.onState = s.OnEvent, s.OnState
+	c.onEvent, c.onState, c.start = s.OnEvent, s.OnState, s.Start
 	c.saga = &saga{name: s.Name, table: c.table, onRefused: s.OnRefused, ignore: s.IgnoreRefused, send: env.send}
 	c.saga.later = delays{store: env.store, command: env.command, wake: make(chan struct{}, 1)}
 	return c, c.complete()

@@ -251,6 +251,11 @@ func (f *feed) place(ctx context.Context, l store.Lease) error {
 	if err != nil {
 		return fmt.Errorf("consumer %s: reading its checkpoint: %w", c.name, err)
 	}
+	if at.Position.Seq == 0 {
+		if at.Position, err = c.begins(ctx, f, l.Epoch); err != nil {
+			return fmt.Errorf("consumer %s: deciding where it begins: %w", c.name, err)
+		}
+	}
 	head := t.head()
 	if at.Position.Seq > head { // another process may have gone on since the tail looked
 		now, err := c.env.store.Head(ctx, t.shard)

@@ -152,6 +152,7 @@ type Function struct {
 // Processor is what a runtime needs to run a processor of events and states.
 type Processor struct {
 	Name      string // frozen: "shop.processor.receipts"
+	Start     Start  // where it begins when it is new; the zero value is the beginning
 	Functions []Function
 	OnEvent   func(ctx context.Context, in *Recorded, out *Reaction) error
 	OnState   func(ctx context.Context, in *StateRecorded, out *Reaction) error
@@ -163,6 +164,7 @@ type Projection struct {
 	Name       string // frozen: "shop.projection.cart_view"
 	Generation int    // from 1; 0 is 1
 	Serial     bool   // all of it in order, not only each aggregate
+	Start      Start  // where it begins when it is new; the zero value is the beginning
 	Functions  []Function
 	OnEvent    func(ctx context.Context, in *Recorded, out *Reaction) error
 	OnState    func(ctx context.Context, in *StateRecorded, out *Reaction) error
@@ -172,6 +174,25 @@ type Projection struct {
 	// its rows, so that each commit takes effect there once. It makes the
 	// projection serial.
 	Transaction *Transaction
+}
+
+// Start says where in the history a consumer begins that is new.
+type Start struct {
+	now bool
+	at  int64 // microseconds UTC; 0: the beginning
+}
+
+// StartNow is behind the last commit.
+func StartNow() Start { return Start{now: true} }
+
+// StartAt is with the first commit that was stored at a time or later, as of RFC
+// 3339. wowgen has checked it; it panics for anything else.
+func StartAt(text string) Start {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return Start{at: max(1, t.UnixMicro())}
 }
 
 // Transaction is how a projection stores its progress itself.
@@ -188,6 +209,7 @@ type Transaction struct {
 // Saga is what a runtime needs to run a stateless saga.
 type Saga struct {
 	Name      string // frozen: "shop.saga.checkout"
+	Start     Start  // where it begins when it is new; the zero value is the beginning
 	Functions []Function
 	Sends     []*wow.CommandType // each needs somebody who decides it
 	// IgnoreRefused takes the refusal of a command that no function is for as

@@ -41,6 +41,7 @@ const (
 	Duration             // 250ms, 1m30s
 	Snapshot             // every:N or off
 	Word                 // any word without spaces
+	Begin                // beginning, now, or a time as of RFC 3339
 )
 
 // Arg is one argument that a directive takes.
@@ -132,6 +133,8 @@ func (a *Arg) Pattern() string {
 		return "250ms"
 	case Snapshot:
 		return "every:N|off"
+	case Begin:
+		return "beginning|now|TIME"
 	}
 	return "word"
 }

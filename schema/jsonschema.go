@@ -105,6 +105,8 @@ func (a *Arg) schema() object {
 		return append(o, member{"type", "string"}, member{"pattern", "^(off|every:[1-9][0-9]{0,6})$"})
 	case Duration:
 		return append(o, member{"type", "string"}, member{"pattern", "^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"})
+	case Begin:
+		return append(o, member{"type", "string"}, member{"pattern", "^(beginning|now|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2}))$"})
 	case Wire:
 		return append(o, member{"type", "string"}, member{"maxLength", MaxWireName})
 	}

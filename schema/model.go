@@ -197,6 +197,7 @@ type Consumer struct {
 	Generation int
 	Serial     bool
 	Loop       string
+	Start      string // now, a time as of RFC 3339, or "" for the beginning
 	// IgnoreRefused takes a refusal that no function is for as an outcome.
 	IgnoreRefused bool
 	// Resume and Run are the methods with which a projection keeps its

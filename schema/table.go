@@ -135,6 +135,7 @@ func consumerArgs(extras ...string) []Arg {
 	args := []Arg{
 		{Name: "name", Kind: Wire, Default: "the type's name in snake case", Summary: "the wire name, frozen: it keys checkpoints and dead letters"},
 		{Name: "context", Kind: Wire, Default: "the package's context", Summary: "the bounded context"},
+		{Name: "start", Kind: Begin, Default: "beginning", Summary: "where it begins in the history when it is new: with the first commit, behind the last, or with the first stored at a time"},
 	}
 	for _, extra := range extras {
 		switch extra {

@@ -65,6 +65,10 @@ func (a *Arg) Check(text string) (wanted string) {
 		if !ok || err != nil || n < 1 || n > 1_000_000 || strconv.Itoa(n) != every {
 			return "off, or every:N with N from 1 to 1000000"
 		}
+	case Begin:
+		if _, err := time.Parse(time.RFC3339, text); err != nil && text != "now" && text != "beginning" {
+			return "beginning, now, or a time such as 2026-01-31T12:00:00Z"
+		}
 	case Word:
 		if text == "" || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 			return "a word without spaces"

@@ -175,6 +175,13 @@ func (e *emitter) consumerMailbox(c *schema.Consumer) {
 	if c.Generation > 1 {
 		fields = append(fields, field("Generation", jen.Lit(c.Generation)))
 	}
+	switch c.Start {
+	case "":
+	case "now":
+		fields = append(fields, field("Start", wowrt("StartNow").Call()))
+	default:
+		fields = append(fields, field("Start", wowrt("StartAt").Call(jen.Lit(c.Start))))
+	}
 	if c.Serial {
 		fields = append(fields, field("Serial", jen.True()))
 	}

@@ -27,6 +27,9 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 		Kind: kind, Type: typ, Name: u.wireName(typ, d), Context: u.contextOf(typ, d), Pos: d.Pos,
 		Generation: d.Number("generation", 1), Loop: d.Arg("loop"),
 	}
+	if at := d.Arg("start"); at != "beginning" {
+		c.Start = at
+	}
 	_, c.Serial = d.Get("serial")
 	_, c.IgnoreRefused = d.Get("refused")
 	base := u.base(u.Pkg.Types[typ])
