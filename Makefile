@@ -69,4 +69,4 @@ mutants: ## plant bugs in the executor, one at a time, and show that its tests c
 	$(GO) run ./internal/mutants
 
 crash: ## kill a writing process 100 times per store, and the PostgreSQL server (needs WOW_POSTGRES)
-	WOW_CRASH_CYCLES=100 $(GO) test -timeout 5m -count=1 -run Killed -v ./runtime/sqlite ./runtime/postgres
+	WOW_CRASH_CYCLES=100 $(GO) test -timeout 5m -count=1 -run Killed -v ./runtime/sqlite ./runtime/postgres ./example/shop
