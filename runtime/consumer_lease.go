@@ -267,6 +267,9 @@ func (f *feed) place(ctx context.Context, l store.Lease) error {
 	if at.Position.Seq > head {
 		return fmt.Errorf("consumer %s: its checkpoint %v is above the last commit %d: %w", c.name, at.Position, head, store.ErrAhead)
 	}
+	if t.shard == 0 {
+		c.newFunctions(ctx, at.Position)
+	}
 	c.blocks.drop(t.shard)
 	c.hanging.forget()
 	if f.ran, err = c.loadBlocks(ctx, t.shard); err != nil {

@@ -2,9 +2,13 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sort"
+	"time"
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/runtime/store"
@@ -65,4 +69,32 @@ func (c *consumer) firstAt(ctx context.Context, head wow.Position) (int64, error
 		return commits[0].StoredAt >= c.start.at
 	})
 	return int64(n), fault
+}
+
+// newFunctions tells of functions that a consumer did not have when it last ran:
+// they see what comes from its checkpoint on, which is easily overlooked.
+func (c *consumer) newFunctions(ctx context.Context, at wow.Position) {
+	names := slices.Sorted(maps.Keys(c.table.byName))
+	data, err := json.Marshal(names)
+	if err != nil || c.kind == KindSnapshot {
+		return
+	}
+	known, err := c.env.store.Timer(ctx, startsOf(c.name), "functions")
+	if err != nil || known != nil && string(known.Data) == string(data) {
+		return // without an answer there is nothing to tell
+	}
+	var before []string
+	if known != nil && json.Unmarshal(known.Data, &before) == nil && at.Seq > 0 {
+		for _, name := range names {
+			if !slices.Contains(before, name) {
+				c.env.out.Info("a function is new: it sees what comes from here on; for what was before give the projection a new generation",
+					"consumer", c.name, "function", name, "behind", at)
+			}
+		}
+	}
+	mark := store.Timer{Consumer: startsOf(c.name), Name: "functions", Position: wow.Position{Shard: at.Shard, Seq: 1},
+		Index: time.Now().UnixMicro(), Due: math.MaxInt64, Data: data}
+	if err := c.env.store.SetTimers(ctx, []store.Timer{mark}); err != nil {
+		c.env.out.Debug("the names of functions are not kept", "consumer", c.name, "error", err)
+	}
 }

@@ -3,7 +3,9 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,5 +72,30 @@ func TestAConsumerThatBeganWithNothingMissesNothing(t *testing.T) {
 		b.settled(p.Name)
 		b.stop()
 		require.True(t, slices.Equal([]string{"x", "x"}, got.of("a")))
+	})
+}
+
+func TestAFunctionAddedToAnExistingConsumerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memoryStore(t)
+		p := projecting(func(context.Context, *Recorded, *Reaction) error { return nil })
+		life := func() string {
+			var log strings.Builder
+			b := newBench(t, s, only(p))
+			b.env.out = slog.New(slog.NewTextHandler(&log, nil))
+			b.start()
+			b.append("a", tallyAdded{1})
+			b.settled(p.Name)
+			b.stop()
+			time.Sleep(time.Second)
+			return log.String()
+		}
+		require.NotContains(t, life(), "a function is new")
+		require.NotContains(t, life(), "a function is new")
+		p.Functions = append(slices.Clone(p.Functions), Function{Name: "on_label", Event: &tallyLabelType})
+		told := life()
+		require.Contains(t, told, "a function is new")
+		require.Contains(t, told, "function=on_label behind=0/2")
+		require.NotContains(t, life(), "a function is new", "once")
 	})
 }
