@@ -48,8 +48,8 @@ bench-quick: ## prove the peers right and run every benchmark for a moment
 bench-gen: ## measure the generator beside five others, 3 minutes: bench/GEN.md
 	$(MAKE) -C bench gen
 
-bench-runtime: ## measure the runtime beside frameworks, with histories, and idle: bench/FRAMEWORK.md
-	$(MAKE) -C bench framework
+bench-runtime: ## measure the runtime beside frameworks, histories, idle, rebuilds: bench/FRAMEWORK.md, PROJECTION.md
+	$(MAKE) -C bench framework projection
 
 soak: ## ten minutes of steady load; fails if memory, goroutines or files grow
 	$(MAKE) -C bench soak
