@@ -29,6 +29,29 @@ func (r *Runtime) Handlers() Handlers {
 	}
 }
 
+// AsGeneration is register, with projections of another generation than they
+// declare: to rebuild a view that did not change its code, beside the live one.
+func AsGeneration(generation int, register func(*Runtime)) func(*Runtime) {
+	return func(r *Runtime) {
+		apart := New(Config{})
+		register(apart)
+		h := apart.Handlers()
+		for _, p := range h.Projections {
+			p.Generation = generation
+			r.AddProjection(p)
+		}
+		for _, a := range h.Aggregates {
+			r.AddAggregate(a)
+		}
+		for _, p := range h.Processors {
+			r.AddProcessor(p)
+		}
+		for _, s := range h.Sagas {
+			r.AddSaga(s)
+		}
+	}
+}
+
 // Missing lists the components that were registered with nil: "processor
 // shop.processor.desk". Their first message would panic, where nobody sees who
 // forgot what.

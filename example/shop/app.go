@@ -22,6 +22,7 @@ type app struct {
 	desk     *domain.Desk
 	cartView *domain.CartView
 	sales    *domain.Sales
+	rebuilt  *domain.Sales // nil unless it is asked for
 }
 
 // settings are what the commands of the program want different.
@@ -30,6 +31,7 @@ type settings struct {
 	isNew    bool         // there must be no history yet
 	inFlight int          // commands that may be under way per context; 0 is the default
 	logger   *slog.Logger // nil is the default
+	rebuild  bool         // the view of sales is built anew beside the one that answers
 }
 
 // with starts the shop, calls f, and stops the shop again. What was sent is
@@ -86,8 +88,20 @@ func assemble(ctx context.Context, place *data.Place, set settings) (*app, error
 	domain.RegisterCheckout(r, domain.Checkout{})
 	domain.RegisterPayment(r, domain.Payment{})
 	domain.RegisterCartView(r, a.cartView)
-	domain.RegisterSales(r, a.sales)
+	registerSales(r, a.sales)
+	if set.rebuild {
+		if a.rebuilt, err = domain.OpenSalesGeneration(ctx, place.Views, place.Store.ID(), sales.Generation()+1); err != nil {
+			return nil, err
+		}
+		registerSales(r, a.rebuilt)
+	}
 	domain.RegisterReceipts(r, a.receipts)
 	domain.RegisterDesk(r, a.desk)
 	return a, nil
+}
+
+// registerSales registers a generation of the view of sales. The directive
+// declares the first; this program chooses, because it shows a rebuild.
+func registerSales(r *wowrt.Runtime, s *domain.Sales) {
+	wowrt.AsGeneration(s.Generation(), func(r *wowrt.Runtime) { domain.RegisterSales(r, s) })(r)
 }

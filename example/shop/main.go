@@ -4,6 +4,7 @@
 //	go run ./example/shop                    tells what happens, step by step
 //	go run ./example/shop load -n 200000     drives load and checks the books
 //	go run ./example/shop run < lines.json   does what a file says
+//	go run ./example/shop rebuild -data …    builds a view anew beside the live one
 //	go run ./example/shop ctl verify         looks at what run -data has stored
 //
 // The domain, with its annotations and the generated code, is in the folder
@@ -44,6 +45,7 @@ func program() *cli.Program {
 					return with(ctx, settings{data: *where, logger: warnings(s)}, func(ctx context.Context, a *app) error { return f(ctx, a.runtime) })
 				}
 			}),
+			{Name: "rebuild", Args: "-data FOLDER", Summary: "Builds the view of sales anew, beside the one that answers, and lets it take over.", Prepare: prepareRebuild},
 			{Name: "ctl", Args: "[-data FOLDER] COMMAND …", Summary: "Looks at the history in a folder: streams, show, state, verify and more.",
 				Free: true, Prepare: prepareCtl},
 		},

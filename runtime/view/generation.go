@@ -82,14 +82,22 @@ func key(name string, generation int) string {
 	return name + "@" + strconv.Itoa(generation)
 }
 
-// Active returns the generation that answers.
-func (v *View) Active(ctx context.Context) (int, error) {
+// Active returns the generation of a view that answers, 0 when nobody has opened
+// one yet.
+func Active(ctx context.Context, db *sql.DB, d Dialect, name string) (int, error) {
+	if _, err := db.ExecContext(ctx, createActive); err != nil {
+		return 0, fmt.Errorf("view: creating the tables of views: %w", err)
+	}
 	var generation int
-	if err := v.db.QueryRowContext(ctx, v.d.spell(`SELECT generation FROM wow_view_active WHERE name = ?`), v.base).Scan(&generation); err != nil {
-		return 0, fmt.Errorf("view: asking which generation of %q answers: %w", v.base, err)
+	err := db.QueryRowContext(ctx, d.spell(`SELECT generation FROM wow_view_active WHERE name = ?`), name).Scan(&generation)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("view: asking which generation of %q answers: %w", name, err)
 	}
 	return generation, nil
 }
+
+// Active returns the generation that answers.
+func (v *View) Active(ctx context.Context) (int, error) { return Active(ctx, v.db, v.d, v.base) }
 
 // stands returns whether another generation answers, and refuses the
 // transaction of one that must not go on.

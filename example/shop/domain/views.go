@@ -18,7 +18,7 @@ type CartView struct{ rows }
 // OpenCartView opens the view in a database, for the history with that
 // identity.
 func OpenCartView(ctx context.Context, db *sql.DB, history string) (*CartView, error) {
-	r, err := openRows(ctx, db, "shop.projection.cart_view", history,
+	r, err := openRows(ctx, db, "shop.projection.cart_view", history, view.Generation{Number: 1},
 		`CREATE TABLE IF NOT EXISTS cart_view (cart TEXT, sku TEXT, qty INTEGER NOT NULL, PRIMARY KEY (cart, sku)) WITHOUT ROWID`)
 	return &CartView{r}, err
 }
@@ -65,17 +65,46 @@ func (v *CartView) Cart(ctx context.Context, id string) (map[string]int, error) 
 }
 
 // Sales counts the pieces sold of each product. An order may hold any product,
-// so rows are shared by orders.
+// so rows are shared by orders. It can be rebuilt: each generation has tables of
+// its own.
 //
 //wow:projection name=sales context=shop serial
-type Sales struct{ rows }
+type Sales struct {
+	rows
+	generation view.Generation
+}
 
-// OpenSales opens the view in a database, for the history with that identity.
+// OpenSales opens the generation of the view that answers, for the history with
+// that identity.
 func OpenSales(ctx context.Context, db *sql.DB, history string) (*Sales, error) {
-	r, err := openRows(ctx, db, "shop.projection.sales", history,
-		`CREATE TABLE IF NOT EXISTS sales (sku TEXT PRIMARY KEY, qty INTEGER NOT NULL) WITHOUT ROWID`,
-		`CREATE TABLE IF NOT EXISTS sales_open (order_id TEXT, sku TEXT, qty INTEGER NOT NULL, PRIMARY KEY (order_id, sku)) WITHOUT ROWID`)
-	return &Sales{r}, err
+	live, err := view.Active(ctx, db, view.SQLite, salesView)
+	if err != nil {
+		return nil, err
+	}
+	return OpenSalesGeneration(ctx, db, history, max(1, live))
+}
+
+// OpenSalesGeneration opens one generation. One above that which answers is
+// rebuilt from the history, and answers once it has caught up.
+func OpenSalesGeneration(ctx context.Context, db *sql.DB, history string, number int) (*Sales, error) {
+	g := view.Generation{Number: number}
+	tables := []string{
+		`CREATE TABLE IF NOT EXISTS ` + g.Table("sales") + ` (sku TEXT PRIMARY KEY, qty INTEGER NOT NULL) WITHOUT ROWID`,
+		`CREATE TABLE IF NOT EXISTS ` + g.Table("sales_open") + ` (order_id TEXT, sku TEXT, qty INTEGER NOT NULL, PRIMARY KEY (order_id, sku)) WITHOUT ROWID`,
+	}
+	r, err := openRows(ctx, db, salesView, history, g, tables...)
+	return &Sales{r, g}, err
+}
+
+const salesView = "shop.projection.sales"
+
+// Generation is the number of this generation.
+func (s *Sales) Generation() int { return s.generation.Number }
+
+// Answers reports whether this generation is the one that answers.
+func (s *Sales) Answers(ctx context.Context) (bool, error) {
+	live, err := s.view.Active(ctx)
+	return live == s.generation.Number, err
 }
 
 // Resume and Run make the projection transactional.
@@ -91,7 +120,7 @@ func (s *Sales) Run(ctx context.Context, done wow.Position, handle func(context.
 // OnOrderPlaced remembers what the order is about.
 func (s *Sales) OnOrderPlaced(ctx context.Context, e wow.Event[OrderPlaced]) error {
 	for sku, line := range e.Data.Lines {
-		if err := s.exec(ctx, `INSERT INTO sales_open (order_id, sku, qty) VALUES (?, ?, ?)`, e.Target.ID, sku, line.Qty); err != nil {
+		if err := s.exec(ctx, `INSERT INTO `+s.open()+` (order_id, sku, qty) VALUES (?, ?, ?)`, e.Target.ID, sku, line.Qty); err != nil {
 			return err
 		}
 	}
@@ -100,7 +129,7 @@ func (s *Sales) OnOrderPlaced(ctx context.Context, e wow.Event[OrderPlaced]) err
 
 // OnOrderPaid counts the order's pieces as sold.
 func (s *Sales) OnOrderPaid(ctx context.Context, e wow.Event[OrderPaid]) error {
-	if err := s.exec(ctx, `INSERT INTO sales (sku, qty) SELECT sku, qty FROM sales_open WHERE order_id = ? ON CONFLICT DO UPDATE SET qty = qty + excluded.qty`,
+	if err := s.exec(ctx, `INSERT INTO `+s.sold()+` (sku, qty) SELECT sku, qty FROM `+s.open()+` WHERE order_id = ? ON CONFLICT DO UPDATE SET qty = qty + excluded.qty`,
 		e.Target.ID); err != nil {
 		return err
 	}
@@ -116,13 +145,16 @@ func (s *Sales) OnOrderReleased(ctx context.Context, e wow.Event[OrderReleased])
 }
 
 func (s *Sales) forget(ctx context.Context, order string) error {
-	return s.change(ctx, `DELETE FROM sales_open WHERE order_id = ?`, order)
+	return s.change(ctx, `DELETE FROM `+s.open()+` WHERE order_id = ?`, order)
 }
 
 // Sold returns the pieces sold of each product.
 func (s *Sales) Sold(ctx context.Context) (map[string]int, error) {
-	return s.pieces(ctx, `SELECT sku, qty FROM sales`)
+	return s.pieces(ctx, `SELECT sku, qty FROM `+s.sold())
 }
+
+func (s *Sales) sold() string { return s.generation.Table("sales") }
+func (s *Sales) open() string { return s.generation.Table("sales_open") }
 
 // rows is what the views have in common: a database, and how many events they
 // have counted.
@@ -132,15 +164,15 @@ type rows struct {
 	view *view.View
 }
 
-func openRows(ctx context.Context, db *sql.DB, name, history string, tables ...string) (rows, error) {
+func openRows(ctx context.Context, db *sql.DB, name, history string, g view.Generation, tables ...string) (rows, error) {
 	tables = append(tables, `CREATE TABLE IF NOT EXISTS seen (view TEXT PRIMARY KEY, events INTEGER NOT NULL) WITHOUT ROWID`)
 	for _, t := range tables {
 		if _, err := db.ExecContext(ctx, t); err != nil {
 			return rows{}, fmt.Errorf("shop: making the tables of %s: %w", name, err)
 		}
 	}
-	v, err := view.Open(ctx, db, view.SQLite, name, history)
-	return rows{db, name, v}, err
+	v, err := view.OpenGeneration(ctx, db, view.SQLite, name, history, g)
+	return rows{db, g.Table(name), v}, err
 }
 
 func (r *rows) exec(ctx context.Context, statement string, args ...any) error {
