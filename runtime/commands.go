@@ -38,7 +38,7 @@ type commands struct {
 type lane struct {
 	r    *Runtime
 	name string
-	in   *executor.Lane[wow.Target, *flight]
+	in   mailboxes[wow.Target, *flight]
 }
 
 func (c *commands) prepare(ctx context.Context) error {
@@ -82,8 +82,10 @@ func (c *commands) open(name string) (*lane, error) {
 		Overflow: c.r.cfg.Dispatch.MaxInFlight,
 		Done:     l.done,
 	}
-	var err error
-	l.in, err = executor.Open(c.r.executor, cfg, l.handle)
+	in, err := executor.Open(c.r.executor, cfg, l.handle)
+	if err == nil { // a nil *executor.Lane would not be nil any more
+		l.in = in
+	}
 	return l, err
 }
 

@@ -40,7 +40,7 @@ type consumer struct {
 	tx      *Transaction             // of a projection that keeps its own progress
 	due     func(*store.Commit) bool // says which commits matter; nil for all
 
-	lane    *executor.Lane[wow.Target, *task]
+	lane    mailboxes[wow.Target, *task]
 	feeds   []*feed
 	blocks  blocks
 	hanging hanging

@@ -115,7 +115,7 @@ func (p *flightPool) cut() {
 // command before it is looked at: clearing everything twice costs more than the
 // rest of a flight.
 func (f *flight) free() {
-	f.Body, f.Metadata, f.meta.Metadata, f.await, f.waits, f.unattended = nil, nil, nil, nil, nil, false
+	f.Body, f.Metadata, f.meta.Metadata, f.waits, f.unattended = nil, nil, nil, nil, false
 	f.handler, f.sender, f.cause = nil, nil, nil
 	f.step, f.tries, f.bytes, f.unsure = 0, 0, 0, 0
 	f.cached, f.commit, f.refusal, f.conflict, f.err = nil, nil, nil, nil, nil

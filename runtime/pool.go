@@ -24,7 +24,7 @@ type pools map[string]*pool
 // bounded queue, the elastic goroutines and the isolation of panics.
 type pool struct {
 	executor *executor.Executor
-	lane     *executor.Lane[uint64, *job]
+	lane     mailboxes[uint64, *job]
 	last     atomic.Uint64 // key of the last job: each has one of its own
 }
 

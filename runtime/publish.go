@@ -87,10 +87,10 @@ func (r *Runtime) publish(ctx context.Context, c *Command) (Receipt, error) {
 	if err != nil && !isRefusal(err) {
 		return failed(err)
 	}
-	if err != nil || f.await == nil {
+	if err != nil {
 		return receipt, err
 	}
-	return f.await(ctx, r, receipt)
+	return r.consumers.await(ctx, f.waits, receipt)
 }
 
 // awaiting calls f; in a handler it holds no worker meanwhile.

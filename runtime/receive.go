@@ -36,7 +36,7 @@ type receiver struct {
 	r     *Runtime
 	name  string
 	sub   bus.Subscription
-	lane  *executor.Lane[string, *delivery]
+	lane  mailboxes[string, *delivery]
 	open  atomic.Int64  // deliveries that are not finished
 	freed chan struct{} // holds a token when there may be room
 

@@ -91,7 +91,7 @@ func (g *Gateway) Send(ctx context.Context, cmd wow.Sendable, opts ...SendOption
 	r := g.r
 	f := r.flights.get()
 	err := f.compose(cmd, opts)
-	if err == nil && f.await != nil && r.life.stage.Load() >= running {
+	if err == nil && len(f.waits) > 0 && r.life.stage.Load() >= running {
 		err = r.consumers.known(f.waits)
 	}
 	if err != nil {
@@ -146,15 +146,12 @@ func (r *Runtime) send(ctx context.Context, f *flight) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	receipt, err, wait := f.receipt, f.err, f.await
+	receipt, err, waits := f.receipt, f.err, f.waits
 	f.free()
-	switch {
-	case err != nil:
+	if err != nil {
 		return Receipt{}, err
-	case wait != nil:
-		return wait(ctx, r, receipt)
 	}
-	return receipt, nil
+	return r.consumers.await(ctx, waits, receipt)
 }
 
 // waitInHandler gives the handler's worker away meanwhile.

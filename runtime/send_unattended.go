@@ -38,7 +38,7 @@ func (r *Runtime) dispatch(ctx context.Context, f *flight) (Receipt, error) {
 
 func (r *Runtime) mayDispatch(ctx context.Context, f *flight) error {
 	switch {
-	case f.await != nil:
+	case len(f.waits) > 0:
 		return fmt.Errorf("WaitFor(Sent) waits for nothing, and another WaitFor is given: %w", wow.ErrInvalid)
 	case causeOf(ctx) != nil:
 		return errors.Join(wow.ErrInvalid, errors.New("a handler waits for what it sends; a saga returns commands, and its runtime sends them"))

@@ -26,29 +26,25 @@ func WaitFor(stage Stage, consumers ...string) SendOption {
 	if stage == Sent {
 		return func(c *Command) { c.unattended = true }
 	}
-	return func(c *Command) {
-		before := c.await
-		c.waits = append(c.waits, waitSpec{stage, consumers})
-		c.await = func(ctx context.Context, r *Runtime, receipt Receipt) (Receipt, error) {
-			if before != nil {
-				var err error
-				if receipt, err = before(ctx, r, receipt); err != nil {
-					return receipt, err
-				}
-			}
-			err := r.consumers.waitFor(ctx, receipt.Position, stage, consumers...)
-			if err == nil {
-				receipt.Stage = max(receipt.Stage, stage)
-			}
-			return receipt, err
-		}
-	}
+	return func(c *Command) { c.waits = append(c.waits, waitSpec{stage, consumers}) }
 }
 
 // waitSpec is one WaitFor.
 type waitSpec struct {
 	stage Stage
 	names []string
+}
+
+// await waits for what a sender asked for behind PROCESSED. The receipt tells the
+// last stage that was reached.
+func (cs *consumers) await(ctx context.Context, waits []waitSpec, receipt Receipt) (Receipt, error) {
+	for _, w := range waits {
+		if err := cs.waitFor(ctx, receipt.Position, w.stage, w.names...); err != nil {
+			return receipt, err
+		}
+		receipt.Stage = max(receipt.Stage, w.stage)
+	}
+	return receipt, nil
 }
 
 // known reports names that nobody has, before the command is sent: after it the

@@ -81,13 +81,13 @@ func (e *emitter) commandTypes(list []*schema.Command) {
 		mode := map[schema.Mode]string{schema.Create: "Create", schema.Upsert: "Upsert", schema.Exists: "Exists", schema.Recover: "Recover"}[c.Mode]
 		decode := []jen.Code{
 			jen.Var().Id("c").Id(c.Type),
-			jen.If(jen.Err().Op(":=").Id("decode").Call(jen.Id("body"), jen.Op("&").Id("c")), jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
+			jen.Err().Op(":=").Id("decode").Call(jen.Id("body"), jen.Op("&").Id("c")),
 		}
 		if !c.Key.Method {
 			decode = append(decode, jen.If(jen.Id("c").Dot(c.Key.Field).Op("==").Lit("")).Block(
 				jen.Id("c").Dot(c.Key.Field).Op("=").Add(e.asKey(c.Key, jen.Id("key")))))
 		}
-		decode = append(decode, jen.Return(jen.Id("c"), jen.Nil()))
+		decode = append(decode, jen.Return(jen.Id("c"), jen.Err()))
 		e.file.Line()
 		e.add(jen.Var().Id(e.commandVar(c.Type)).Op("=").Add(wow("CommandType")).Add(block("{", "}",
 			field("Aggregate", jen.Lit(c.Target())),

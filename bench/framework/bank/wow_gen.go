@@ -34,13 +34,11 @@ var depositCommand = wow.CommandType{
 
 func decodeDeposit(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c Deposit
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 // Aggregate account: events.
@@ -193,4 +191,4 @@ func RegisterTotals(r *wowrt.Runtime, totals *Totals) {
 	r.AddProjection(totalsMailbox(&totalsDispatcher{totals: totals}))
 }
 
-// wowgen:sum 54df81cbb35e6667
+// wowgen:sum 76c8e44034234d15

@@ -47,13 +47,11 @@ var addItemCommand = wow.CommandType{
 
 func decodeAddItem(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c AddItem
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.CartID == "" {
 		c.CartID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var clearCartCommand = wow.CommandType{
@@ -65,13 +63,11 @@ var clearCartCommand = wow.CommandType{
 
 func decodeClearCart(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c ClearCart
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.CartID == "" {
 		c.CartID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var removeItemCommand = wow.CommandType{
@@ -83,13 +79,11 @@ var removeItemCommand = wow.CommandType{
 
 func decodeRemoveItem(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c RemoveItem
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.CartID == "" {
 		c.CartID = key
 	}
-	return c, nil
+	return c, err
 }
 
 // Aggregate cart: events.
@@ -338,13 +332,11 @@ var payOrderCommand = wow.CommandType{
 
 func decodePayOrder(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c PayOrder
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.OrderID == "" {
 		c.OrderID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var placeOrderCommand = wow.CommandType{
@@ -356,13 +348,11 @@ var placeOrderCommand = wow.CommandType{
 
 func decodePlaceOrder(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c PlaceOrder
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.OrderID == "" {
 		c.OrderID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var releaseOrderCommand = wow.CommandType{
@@ -374,13 +364,11 @@ var releaseOrderCommand = wow.CommandType{
 
 func decodeReleaseOrder(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c ReleaseOrder
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.OrderID == "" {
 		c.OrderID = key
 	}
-	return c, nil
+	return c, err
 }
 
 // Aggregate order: events.
@@ -831,4 +819,4 @@ func RegisterPayment(r *wowrt.Runtime, payment Payment) {
 	r.AddSaga(paymentMailbox(&paymentDispatcher{payment: payment}))
 }
 
-// wowgen:sum b12651c6330de293
+// wowgen:sum 7979e51d93c61bf0

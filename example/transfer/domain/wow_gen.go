@@ -76,13 +76,11 @@ var closeAccountCommand = wow.CommandType{
 
 func decodeCloseAccount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c CloseAccount
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var confirmTransferCommand = wow.CommandType{
@@ -94,13 +92,11 @@ var confirmTransferCommand = wow.CommandType{
 
 func decodeConfirmTransfer(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c ConfirmTransfer
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var depositCommand = wow.CommandType{
@@ -112,13 +108,11 @@ var depositCommand = wow.CommandType{
 
 func decodeDeposit(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c Deposit
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var enterAmountCommand = wow.CommandType{
@@ -130,13 +124,11 @@ var enterAmountCommand = wow.CommandType{
 
 func decodeEnterAmount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c EnterAmount
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var openAccountCommand = wow.CommandType{
@@ -148,13 +140,11 @@ var openAccountCommand = wow.CommandType{
 
 func decodeOpenAccount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c OpenAccount
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var prepareTransferCommand = wow.CommandType{
@@ -166,13 +156,11 @@ var prepareTransferCommand = wow.CommandType{
 
 func decodePrepareTransfer(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c PrepareTransfer
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var reopenAccountCommand = wow.CommandType{
@@ -184,13 +172,11 @@ var reopenAccountCommand = wow.CommandType{
 
 func decodeReopenAccount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c ReopenAccount
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 var unlockAmountCommand = wow.CommandType{
@@ -202,13 +188,11 @@ var unlockAmountCommand = wow.CommandType{
 
 func decodeUnlockAmount(decode wow.Unmarshal, key string, body []byte) (wow.Sendable, error) {
 	var c UnlockAmount
-	if err := decode(body, &c); err != nil {
-		return nil, err
-	}
+	err := decode(body, &c)
 	if c.AccountID == "" {
 		c.AccountID = key
 	}
-	return c, nil
+	return c, err
 }
 
 // Aggregate account: events.
@@ -642,4 +626,4 @@ func RegisterTransfer(r *wowrt.Runtime, transfer Transfer) {
 	r.AddSaga(transferMailbox(&transferDispatcher{transfer: transfer}))
 }
 
-// wowgen:sum 712be6c9acfccb2d
+// wowgen:sum 196abb4f81f1128b
