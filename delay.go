@@ -12,7 +12,7 @@ import "time"
 // the time-out that came too late. What fails is tried again for as long as it
 // takes, up to five minutes apart.
 type Delayed[C Sendable] struct {
-	Name    string        // of this delay in its saga, as [Cancel] has it; at most 128 bytes
+	Name    string        // of this delay in its saga, as [Cancel] has it; at most 256 bytes
 	After   time.Duration // from the time of the commit; 0 or less is at once
 	Command C
 }

@@ -53,6 +53,11 @@ func (r *Runtime) inherit(f *flight, c *cause) {
 	if f.handler.agg.State.Tenant {
 		or(&f.Target.Tenant, c.target.Tenant)
 	}
+	r.propagate(f, c)
+}
+
+// propagate hands on the metadata that is declared to go on.
+func (r *Runtime) propagate(f *flight, c *cause) {
 	for _, key := range r.cfg.Propagate {
 		v, ok := c.metadata[key]
 		if _, given := f.Metadata[key]; ok && !given {
@@ -72,6 +77,11 @@ func (f *flight) check() error {
 		}
 		return fmt.Errorf("%w: %s has no tenants, the command names %q", wow.ErrInvalid, f.Target.Aggregate, f.Target.Tenant)
 	}
+	return f.checkSent()
+}
+
+// checkSent is the part of check that asks nothing of the aggregate.
+func (f *flight) checkSent() error {
 	if f.Expected < 0 {
 		return fmt.Errorf("%w: the expected version is %d", wow.ErrInvalid, f.Expected)
 	}

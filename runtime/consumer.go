@@ -75,6 +75,7 @@ type feed struct {
 	running sync.WaitGroup                   // run
 	ran     []wow.Target                     // aggregates of what was left as running
 	leaving int                              // for how many rounds it is being given away
+	knew    int64                            // the head when the tenure began
 
 	meter   meter
 	since   atomic.Int64 // microseconds: when the mark was seen to move, or had somewhere to go again
@@ -253,6 +254,14 @@ func (l *leftover) add(key wow.Target) {
 	}
 	l.keys[key] = true
 	l.any.Store(true)
+}
+
+// clear forgets what an earlier tenure has left.
+func (l *leftover) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keys = nil
+	l.any.Store(false)
 }
 
 func (l *leftover) has(key wow.Target) bool {

@@ -31,6 +31,7 @@ type consumerEnv struct {
 	handover *handover                                                         // of what this process decided; nil for none
 	owner    string                                                            // of leases: this life of the process
 	keep     chan struct{}                                                     // holds a token when there are checkpoints to store
+	quiet    chan struct{}                                                     // closed when consumers are to stop
 	over     context.Context                                                   // ends when consumers stop
 	wishes   sync.WaitGroup                                                    // of operators, being carried out
 	lost     chan struct{}                                                     // holds a token when a lease was lost
@@ -44,6 +45,7 @@ type consumers struct {
 	all   []*consumer
 	tails []*tail // one a shard
 
+	quieted sync.Once
 	leases  *leases
 	mu      sync.Mutex      // guards pull, and what begins under it
 	pull    context.Context // ends with quiesce; nil before start
@@ -83,17 +85,31 @@ func (cs *consumers) prepare(ctx context.Context) error {
 			_, err := cs.r.Gateway().Send(ctx, cmd, WithRequest(request))
 			return err
 		},
-		command:  cs.r.types.command,
+		command:  cs.command,
 		handover: cs.r.commands.handover,
 		owner:    newID(time.Now()),
 		keep:     make(chan struct{}, 1),
 		lost:     make(chan struct{}, 1),
+		quiet:    make(chan struct{}),
 		ended:    make(chan struct{}),
 	}
 	if err := cs.build(cs.r.Handlers()); err != nil {
 		return err
 	}
 	return cs.open(ctx)
+}
+
+// command returns the type of a command that is registered, or that a saga says
+// it sends: over a bus somebody else may decide it.
+func (cs *consumers) command(aggregate, name string) (*wow.CommandType, error) {
+	for _, s := range cs.r.sagas {
+		for _, t := range s.Sends {
+			if t.Aggregate == aggregate && t.Name == name {
+				return t, nil
+			}
+		}
+	}
+	return cs.r.types.command(aggregate, name)
 }
 
 // open opens a lane for each consumer, claims its feeds, and puts those that are
@@ -181,6 +197,9 @@ func (cs *consumers) quiesce(ctx context.Context) error {
 	for _, c := range cs.all {
 		c.stopping.Store(true)
 	}
+	if cs.env != nil && cs.env.quiet != nil {
+		cs.quieted.Do(func() { close(cs.env.quiet) })
+	}
 	if cs.halt == nil {
 		return nil
 	}
@@ -208,8 +227,10 @@ func (cs *consumers) stop(ctx context.Context) error {
 	cs.env.wishes.Wait()
 	close(cs.env.ended)
 	err := cs.saveCheckpoints(ctx)
-	if cs.leases != nil {
-		err = errors.Join(err, cs.leases.end(ctx))
+	if cs.leases != nil { // also when the time for the rest is over: others wait for it
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseMargin)
+		defer cancel()
+		err = errors.Join(err, cs.leases.end(last))
 	}
 	return err
 }

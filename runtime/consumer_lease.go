@@ -21,8 +21,6 @@ import (
 //	renewal: every 2 s, for 9 s
 //	lost:    the feed's tenure ends: nothing is taken, what is queued is dropped
 //	Stop:    last checkpoint -> release: others take over at their next renewal
-//
-// A process alone with its store takes everything at once and renews nothing.
 
 const (
 	leaseTime  = 9 * time.Second
@@ -104,21 +102,12 @@ func (ls *leases) keep(ctx context.Context) {
 	pause := time.NewTimer(time.Hour)
 	defer pause.Stop()
 	for ctx.Err() == nil {
-		if ls.cs.env.store.Sole() && ls.all() {
-			await(ctx, nil, ls.cs.env.lost) // nobody can take them
-			continue
-		}
 		pause.Reset(leaseEvery)
 		await(ctx, pause.C, ls.cs.env.lost)
 		if ctx.Err() == nil {
 			ls.round(ctx)
 		}
 	}
-}
-
-// all reports whether this process has every feed.
-func (ls *leases) all() bool {
-	return !slices.ContainsFunc(ls.feeds, func(f *feed) bool { return f.mark() == nil || f.lost.Load() })
 }
 
 // round renews what this process has, takes what it may, and gives away what is
@@ -172,7 +161,7 @@ func (ls *leases) round(ctx context.Context) {
 		case !mine || f.mark() != nil && l.Epoch != f.epoch.Load():
 			f.leave()
 		case f.mark() == nil && !ls.cs.stopped():
-			if err := f.place(ctx, l); err != nil {
+			if err := f.placeSoon(ctx, l); err != nil {
 				out.Error("a consumer cannot begin here, trying again", "consumer", f.c.name, "error", err)
 				ls.release(ctx, i)
 				continue
@@ -272,10 +261,12 @@ func (f *feed) place(ctx context.Context, l store.Lease) error {
 	}
 	c.blocks.drop(t.shard)
 	c.hanging.forget()
+	c.left.clear()
 	if f.ran, err = c.loadBlocks(ctx, t.shard); err != nil {
 		return fmt.Errorf("consumer %s: reading what is parked: %w", c.name, err)
 	}
 	f.keeping.Lock()
+	f.knew = head
 	f.taken, f.saved, f.leaving = at.Position.Seq, at.Position.Seq, 0
 	f.epoch.Store(l.Epoch)
 	f.lost.Store(false)
@@ -288,6 +279,13 @@ func (f *feed) place(ctx context.Context, l store.Lease) error {
 	c.env.out.Debug("consumer starts", "consumer", c.name, "after", at.Position, "lag", head-at.Position.Seq,
 		"parked", c.blocks.count.Load(), "epoch", l.Epoch)
 	return nil
+}
+
+// placeSoon is place, within the time that a round has.
+func (f *feed) placeSoon(ctx context.Context, l store.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseEvery)
+	defer cancel()
+	return f.place(ctx, l)
 }
 
 // leave ends the feed's tenure: somebody else runs it, or may soon. What is in
@@ -329,7 +327,7 @@ func (cs *consumers) begin(f *feed) {
 		cs.pulling.Add(1)
 		f.running.Go(func() {
 			defer cs.pulling.Done()
-			f.c.sendDelayed(ctx)
+			f.c.sendDelayed(ctx, f, m)
 		})
 	}
 }

@@ -22,20 +22,27 @@ type wish struct {
 	target wow.Target
 	do     func(ctx context.Context, c *consumer, t wow.Target) error
 	reply  chan error // has room for the answer
+	timer  bool       // it is a delayed command of a saga
 }
 
 func (w *wish) carryOut(ctx context.Context, c *consumer) error {
 	err := guarded(func() error { return w.do(ctx, c, w.target) })
-	c.rouse() // a consumer that had too many parked messages may go on
+	if !w.timer {
+		c.rouse() // a consumer that had too many parked messages may go on
+	}
 	return err
 }
 
 // grant has a wish carried out and returns its answer.
 func (c *consumer) grant(ctx context.Context, t wow.Target, do func(context.Context, *consumer, wow.Target) error) error {
+	return c.ask(ctx, &wish{target: t, do: do, reply: make(chan error, 1)})
+}
+
+func (c *consumer) ask(ctx context.Context, w *wish) error {
+	t := w.target
 	if err := c.here(); err != nil {
 		return err
 	}
-	w := &wish{target: t, do: do, reply: make(chan error, 1)}
 	if err := c.lane.Submit(ctx, c.key(t), &task{wish: w}); err != nil {
 		return fmt.Errorf("runtime: asking consumer %s about %s: %w", c.name, t, err)
 	}

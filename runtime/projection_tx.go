@@ -8,6 +8,7 @@ import (
 
 	"github.com/wowgen/wow"
 	"github.com/wowgen/wow/executor"
+	"github.com/wowgen/wow/internal/retried"
 	"github.com/wowgen/wow/runtime/store"
 )
 
@@ -113,7 +114,11 @@ func (c *consumer) passBy(ctx context.Context, x *transacted) executor.Outcome {
 		return executor.Done(errLeft)
 	}
 	c.env.out.Error("a projection's transaction failed, trying again", "consumer", c.name, "position", x.to, "attempt", x.fails, "error", err)
-	if at, err := c.tx.Resume(ctx, x.f.tail.shard); err == nil && at.Seq >= x.to { // it was committed after all
+	switch at, err := c.tx.Resume(ctx, x.f.tail.shard); {
+	case err == nil && at.Seq > x.to:
+		x.f.lost.Store(true)
+		nudge(c.env.lost)
+	case err == nil && at.Seq == x.to: // it was committed after all
 		x.passed(x.to)
 		return executor.Done(nil)
 	}
@@ -148,9 +153,15 @@ func (x *transacted) passed(to int64) {
 func (c *consumer) settleDoubt(ctx context.Context, x *transacted) error {
 	x.culprit = nil
 	at, err := c.tx.Resume(ctx, x.f.tail.shard)
-	if err == nil {
+	switch {
+	case err != nil:
+	case at.Seq > x.to: // somebody else has gone on: this process is late
+		x.f.lost.Store(true)
+		nudge(c.env.lost)
+		return errElsewhere
+	default:
 		x.doubt = false
-		x.passed(min(at.Seq, x.to))
+		x.passed(at.Seq)
 	}
 	return err
 }
@@ -214,6 +225,10 @@ func (c *consumer) transactFailed(ctx context.Context, x *transacted, err error)
 	return executor.Done(nil), true // it runs once more, and is passed now
 }
 
+// errNotYet says that a projection comes to a parked commit again by itself: what
+// it had stored after it was lost.
+var errNotYet = errors.New("it has not come to that again after a restart: try again soon")
+
 // rerunWhole runs one parked commit again, in a transaction of its own.
 func (c *consumer) rerunWhole(ctx context.Context, p *store.Parked) (wait bool, err error) {
 	done := wow.Position{Shard: p.Commit.Position.Shard}
@@ -221,9 +236,11 @@ func (c *consumer) rerunWhole(ctx context.Context, p *store.Parked) (wait bool, 
 	if m == nil {
 		return true, errElsewhere
 	}
-	done.Seq = m.checkpoint()
+	if done.Seq = m.checkpoint(); p.Commit.Position.Seq > done.Seq {
+		return true, fmt.Errorf("runtime: retrying position %v in %s: %w", p.Commit.Position, c.name, errNotYet)
+	}
 	t := &task{commit: p.Commit, route: c.table.routes[p.Commit.Target.Aggregate]}
-	cause := c.within(ctx, done, func(ctx context.Context) error {
+	cause := c.within(retried.With(ctx, p.Commit.Position), done, func(ctx context.Context) error {
 		for ; t.route != nil && t.at < t.steps(); t.next() {
 			if s := t.step(t.at); s != nil {
 				if err := c.runNow(ctx, t, s); err != nil {

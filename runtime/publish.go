@@ -30,6 +30,9 @@ import (
 // not: a failure in another process is not told, it is tried again there.
 const answerPatience = unknownTypeGrace + time.Minute
 
+// lastAnswer is how long a saga waits for an answer once the runtime stops.
+const lastAnswer = time.Second
+
 // The headers of a record. Its value is the command's fields as JSON, its key
 // bus.Key, its topic the aggregate. They are frozen: both sides of a rolling
 // upgrade read them.
@@ -47,6 +50,14 @@ const (
 
 // publish sends a command over the bus, and waits for what it comes to.
 func (r *Runtime) publish(ctx context.Context, c *Command) (Receipt, error) {
+	if in := causeOf(ctx); in != nil && in.target.Aggregate != "" && r.types.commands[c.Body.WowCommand()] != nil {
+		// The handler of a command waits for this one and holds a place in the
+		// window meanwhile: with all places held that way nothing would be
+		// fetched. So it is decided here; versions and request IDs keep it right.
+		f := r.flights.get()
+		f.Command = *c
+		return r.send(ctx, f)
+	}
 	f := &flight{Command: *c, sender: ctx, cause: causeOf(ctx)}
 	name := "a command"
 	if t := c.Body.WowCommand(); t != nil {
@@ -82,7 +93,7 @@ func (r *Runtime) publish(ctx context.Context, c *Command) (Receipt, error) {
 		if err := r.cfg.Bus.Publish(ctx, record); err != nil {
 			return Receipt{}, fmt.Errorf("%w: send it again with the same request ID: %w", wow.ErrUnknownOutcome, err)
 		}
-		return r.outcome(ctx, to, told)
+		return r.outcome(ctx, to, told, f.cause != nil)
 	})
 	if err != nil && !isRefusal(err) {
 		return failed(err)
@@ -149,6 +160,7 @@ func (r *Runtime) admitted(t *wow.CommandType, f *flight) error {
 	if c := f.cause; c != nil {
 		or(&f.Correlation, c.correlation)
 		or(&f.Causation, c.causation)
+		r.propagate(f, c)
 	}
 	if f.Target.ID == "" && t.Mode == wow.Create {
 		f.Target.ID = r.createdID(f)
@@ -156,7 +168,7 @@ func (r *Runtime) admitted(t *wow.CommandType, f *flight) error {
 	if err := store.CheckTarget(f.Target); err != nil {
 		return err
 	}
-	if err := checkMetadata(f.Metadata); err != nil {
+	if err := f.checkSent(); err != nil {
 		return err
 	}
 	if v, ok := f.Body.(Validatable); ok {
@@ -168,7 +180,14 @@ func (r *Runtime) admitted(t *wow.CommandType, f *flight) error {
 }
 
 // outcome waits for what a request came to.
-func (r *Runtime) outcome(ctx context.Context, of replyKey, told <-chan reported) (Receipt, error) {
+//
+// A saga that stops waits for lastAnswer only: it sends again at its next start.
+func (r *Runtime) outcome(ctx context.Context, of replyKey, told <-chan reported, inHandler bool) (Receipt, error) {
+	var quiet chan struct{}
+	if inHandler && r.consumers.env != nil {
+		quiet = r.consumers.env.quiet
+	}
+	var over <-chan time.Time
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerPatience)
@@ -182,6 +201,10 @@ func (r *Runtime) outcome(ctx context.Context, of replyKey, told <-chan reported
 		case a := <-told:
 			return a.receipt, a.err
 		case <-pause.C:
+		case <-quiet:
+			quiet, over = nil, time.After(lastAnswer)
+		case <-over:
+			return Receipt{}, fmt.Errorf("%w: %w", wow.ErrUnknownOutcome, wow.ErrStopping)
 		case <-r.receivers.ended:
 			return Receipt{}, fmt.Errorf("%w: the runtime stopped: %w", wow.ErrUnknownOutcome, wow.ErrStopping)
 		case <-ctx.Done():

@@ -40,6 +40,8 @@ type receiver struct {
 	open  atomic.Int64  // deliveries that are not finished
 	freed chan struct{} // holds a token when there may be room
 
+	stopping atomic.Bool // what fails now is left for others
+
 	halt    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -111,6 +113,7 @@ func (rs *receivers) quiesce(ctx context.Context) error {
 		if rc.halt == nil {
 			continue
 		}
+		rc.stopping.Store(true)
 		rc.halt()
 		rc.running.Wait()
 		if err := rc.lane.Close(ctx); err != nil {
@@ -175,6 +178,9 @@ func (rc *receiver) handle(ctx context.Context, _ string, d *delivery) executor.
 	}
 	if d.tries++; d.tries == 1 {
 		d.first = time.Now()
+	}
+	if rc.stopping.Load() {
+		return executor.Done(errLeft) // another process, or the next start, takes it again
 	}
 	hopeless := errors.Is(err, wow.ErrInvalid) || errors.Is(err, errPanicked) && d.tries >= receivePanics
 	if !hopeless && time.Since(d.first) < unknownTypeGrace {

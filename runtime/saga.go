@@ -56,7 +56,7 @@ func sagaRequest(consumer, function, cause string, index int) string {
 // deliver sends what the function of the task's next step returned, and waits
 // for the outcomes.
 func (sg *saga) deliver(ctx context.Context, t *task, s *subscriber) error {
-	order := int64(t.at) << 20
+	order := int64(t.at) * orderOfStep
 	to := &reply{function: s.Name, cause: wow.EventMeta{CommitMeta: commitMeta(t.commit), Index: t.at}, chain: 1, order: &order}
 	to.causeID = to.cause.ID()
 	if s.State != nil {

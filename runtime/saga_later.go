@@ -25,9 +25,20 @@ import (
 // delay, so a command that is sent twice, by a process that died or by two that
 // both think it is theirs, takes effect once.
 
+// What a function sets, and what is set in answer to a refusal of it, is in one
+// order: a step of the commit has orderOfStep places, each thing that it sets
+// orderStep, for what is set when that is refused.
+const (
+	orderStep   = 1 << 12
+	orderOfStep = 1 << 32
+)
+
 const (
 	// timerPage is how many delayed commands of a saga are sent at once.
 	timerPage = 32
+	// timerBehind is how long it waits while it has not read yet what happened
+	// before it began.
+	timerBehind = 20 * time.Millisecond
 	// timerLook is how long a saga waits at most before it looks for delayed
 	// commands again: another process may have set them.
 	timerLook = 30 * time.Second
@@ -67,7 +78,7 @@ type delayed struct {
 func (sg *saga) timer(d wow.Deferred, request string, to *reply) (store.Timer, error) {
 	name, after, cmd := d.Deferred()
 	t := store.Timer{Consumer: sg.name, Name: name, Position: to.cause.Position, Index: *to.order}
-	*to.order++
+	*to.order += orderStep
 	if cmd == nil {
 		return t, store.CheckTimer(&t)
 	}
@@ -105,57 +116,100 @@ func (ds *delays) set(ctx context.Context, timers []store.Timer) error {
 }
 
 // sendDelayed sends what is due until ctx ends.
-func (c *consumer) sendDelayed(ctx context.Context) {
+func (c *consumer) sendDelayed(ctx context.Context, f *feed, m *watermark) {
 	pause := time.NewTimer(time.Hour)
 	defer pause.Stop()
+	under := flying{names: map[string]bool{}}
+	defer under.all.Wait()
 	for tries := 0; ctx.Err() == nil; {
-		wait, err := c.sendDue(ctx)
-		if err != nil {
-			tries++
-			wait = pauseBefore(tries, readRetry, readRetryMax)
-			if ctx.Err() == nil && !c.stopping.Load() {
-				c.env.out.Error("delayed commands are left for later: the store fails", "consumer", c.name, "error", err)
-			}
-		} else {
-			tries = 0
+		wait, err := c.sendDue(ctx, f, m, &under)
+		if err == nil {
+			err = under.fault()
 		}
-		if wait > 0 {
+		if err == nil {
+			tries = 0
 			pause.Reset(wait)
 			await(ctx, pause.C, c.saga.later.wake)
+			continue
 		}
+		tries++
+		if ctx.Err() == nil && !c.stopping.Load() {
+			c.env.out.Error("delayed commands are left for later: the store fails", "consumer", c.name, "error", err)
+		}
+		pause.Reset(pauseBefore(tries, readRetry, readRetryMax))
+		await(ctx, pause.C, nil)
 	}
 }
 
-// sendDue sends a page of what is due, and returns how long to wait before the
-// next look.
-func (c *consumer) sendDue(ctx context.Context) (time.Duration, error) {
+// flying are the delayed commands that are being sent, at most timerPage. One
+// that takes long holds no other up.
+type flying struct {
+	all   sync.WaitGroup
+	mu    sync.Mutex
+	names map[string]bool
+	err   error // of one that the store failed
+}
+
+// begin reports whether a timer may be sent now.
+func (fl *flying) begin(name string) bool {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	if fl.names[name] || len(fl.names) >= timerPage {
+		return false
+	}
+	fl.names[name] = true
+	return true
+}
+
+func (fl *flying) end(name string, err error) {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	delete(fl.names, name)
+	if err != nil {
+		fl.err = err
+	}
+}
+
+func (fl *flying) fault() (err error) {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	err, fl.err = fl.err, nil
+	return err
+}
+
+// sendDue begins to send a page of what is due, and returns how long to wait
+// before the next look; the end of each that is sent is another occasion.
+//
+// What a process finds at its start is not sent before it has read what happened
+// meanwhile: that may take it back.
+func (c *consumer) sendDue(ctx context.Context, f *feed, m *watermark, under *flying) (time.Duration, error) {
 	if c.held() {
 		return timerLook, nil // or until it is roused
 	}
-	page, err := c.saga.later.store.Timers(ctx, c.name, math.MaxInt64, timerPage)
+	if m.checkpoint() < f.knew {
+		return timerBehind, nil
+	}
+	page, err := c.saga.later.store.Timers(ctx, c.name, math.MaxInt64, 2*timerPage)
 	if err != nil {
 		return 0, err
 	}
-	var (
-		now     = time.Now().UnixMicro()
-		sending sync.WaitGroup
-		failed  = make([]error, len(page))
-		wait    = time.Duration(0)
-	)
-	if len(page) < timerPage {
-		wait = timerLook
-	}
+	now := time.Now().UnixMicro()
 	for i := range page {
 		t := &page[i]
 		if t.Due > now {
 			// A little too late is harmless, too early means another look.
-			wait = min(timerLook, time.Duration(t.Due-now+1)*time.Microsecond)
-			break
+			return min(timerLook, time.Duration(t.Due-now+1)*time.Microsecond), nil
 		}
-		sending.Go(func() { failed[i] = c.sendTimer(ctx, t) })
+		if !under.begin(t.Name) {
+			continue
+		}
+		under.all.Go(func() {
+			err := c.sendTimer(ctx, t)
+			under.end(t.Name, err)
+			nudge(c.saga.later.wake)
+		})
 	}
-	sending.Wait()
-	return wait, errors.Join(failed...)
+	return timerLook, nil
 }
 
 // sendTimer sends one delayed command, in the mailbox of the aggregate that it
@@ -167,7 +221,7 @@ func (c *consumer) sendTimer(ctx context.Context, t *store.Timer) error {
 		return c.putOff(ctx, t, fmt.Errorf("reading it: %w", err))
 	}
 	from := wow.Target{Tenant: d.Tenant, Aggregate: d.Aggregate, ID: d.ID}
-	return c.grant(ctx, from, func(ctx context.Context, c *consumer, _ wow.Target) error {
+	return c.ask(ctx, &wish{timer: true, target: from, reply: make(chan error, 1), do: func(ctx context.Context, c *consumer, _ wow.Target) error {
 		now, err := c.saga.later.store.Timer(ctx, c.name, t.Name)
 		if err != nil {
 			return err
@@ -180,13 +234,13 @@ func (c *consumer) sendTimer(ctx context.Context, t *store.Timer) error {
 			wait.Due = time.Now().Add(timerLook).UnixMicro()
 			return c.saga.later.store.SetTimers(ctx, []store.Timer{wait})
 		}
-		if err := c.saga.sendNow(ctx, c, t, &d); err != nil {
+		if err := guarded(func() error { return c.saga.sendNow(ctx, c, t, &d) }); err != nil {
 			return c.putOff(ctx, t, err)
 		}
 		done := *t
 		done.Due, done.Data = 0, nil
 		return c.saga.later.store.SetTimers(ctx, []store.Timer{done})
-	})
+	}})
 }
 
 // putOff has a delayed command that failed tried again later.
@@ -225,6 +279,9 @@ func (sg *saga) sendNow(ctx context.Context, c *consumer, t *store.Timer, d *del
 		return fmt.Errorf("runtime: decoding %s.%s: %w", d.To, d.Command, err)
 	}
 	order := t.Index + 1
+	if part := t.Index % orderOfStep; part < orderOfStep/2 { // behind all that its function set
+		order = t.Index - part + orderOfStep/2 + part
+	}
 	to := &reply{
 		function: d.Function, causeID: d.Cause, chain: d.Chain, order: &order,
 		cause: wow.EventMeta{CommitMeta: commitMeta(commits[0]), Index: d.Event},

@@ -58,7 +58,7 @@ func (ts *types) build(r *Runtime) error {
 	}
 	for _, s := range r.sagas {
 		for _, c := range s.Sends {
-			if ts.commands[c] == nil {
+			if ts.commands[c] == nil && r.cfg.Bus == nil {
 				faults = append(faults, fmt.Errorf("saga %s sends %s, which nobody decides: register the aggregate %s", s.Name, commandName(c), c.Aggregate))
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/executor"
 	"github.com/wowgen/wow/runtime/store"
 )
 
@@ -40,7 +41,13 @@ const (
 func wishesOf(consumer string) string { return "wow.wish." + consumer }
 
 // name is that of a wish: one that is asked again replaces the one before.
-func (w *Wish) name() string { return string(w.Do) + " " + w.Target.String() }
+func (w *Wish) name() string {
+	name := string(w.Do) + " " + w.Target.String()
+	if len(name) > store.MaxName/2 {
+		name = string(w.Do) + " " + derivedID(w.Target.Tenant, w.Target.Aggregate, w.Target.ID)
+	}
+	return name
+}
 
 // Ask leaves a wish for the process that runs a consumer. It returns at once;
 // Asked tells whether the wish is still there.
@@ -63,7 +70,7 @@ func Ask(ctx context.Context, s store.Store, consumer string, w Wish) error {
 	if err != nil {
 		return err
 	}
-	return s.SetTimers(ctx, []store.Timer{{Consumer: wishesOf(consumer), Name: w.name(), Position: parked[0].Commit.Position,
+	return s.SetTimers(ctx, []store.Timer{{Consumer: wishesOf(consumer), Name: w.name(), Position: wow.Position{Shard: w.Position.Shard, Seq: 1},
 		Index: time.Now().UnixMicro(), Due: 1, Data: data}})
 }
 
@@ -76,7 +83,7 @@ func Asked(ctx context.Context, s store.Store, consumer string, w Wish) (bool, e
 // carryOutWishes does what operators have asked of a consumer. It does not hold
 // the caller up; what fails is logged, and stands with the parked message.
 func (c *consumer) carryOutWishes(ctx context.Context) {
-	if c.wishing.Swap(true) {
+	if c.stopping.Load() || c.wishing.Swap(true) {
 		return // the last ones are not done yet
 	}
 	wishes, err := c.env.store.Timers(ctx, wishesOf(c.name), math.MaxInt64, parkedPage)
@@ -93,7 +100,8 @@ func (c *consumer) carryOutWishes(ctx context.Context) {
 				err = Consumer{c}.wish(ctx, w)
 			}
 			c.env.out.Info("an operator's wish", "consumer", c.name, "wish", t.Name, "position", w.Position, "error", err)
-			if ctx.Err() != nil || errors.Is(err, errElsewhere) {
+			if ctx.Err() != nil || c.stopping.Load() || c.here() != nil ||
+				errors.Is(err, errElsewhere) || errors.Is(err, errNotYet) || errors.Is(err, store.ErrEpoch) || errors.Is(err, executor.ErrStopped) {
 				return // for whoever runs the consumer next
 			}
 			t.Due, t.Data = 0, nil

@@ -37,7 +37,15 @@ func (s *Store) SetTimers(ctx context.Context, all []store.Timer) error {
 		mine.set(&t)
 		for name := range mine.marks {
 			// Its consumer is past the commit: it cannot be set again.
-			if m := mine.named[name]; m.Position.Seq <= s.side.checkpoints[checkpointKey{t.Consumer, m.Position.Shard, 0}].Position.Seq {
+			// One that is parked may be run again.
+			parked := s.side.parked[t.Consumer]
+			m := mine.named[name]
+			if slices.ContainsFunc(parked, func(p store.Parked) bool {
+				return p.Commit.Position.Shard == m.Position.Shard && p.Commit.Position.Seq <= m.Position.Seq
+			}) {
+				continue
+			}
+			if m.Position.Seq <= s.side.checkpoints[checkpointKey{t.Consumer, m.Position.Shard, 0}].Position.Seq {
 				delete(mine.named, name)
 				delete(mine.marks, name)
 			}

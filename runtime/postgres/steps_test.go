@@ -11,7 +11,7 @@ import (
 var frozen = []string{
 	"8e8b9d1192a5cb0e95cc7772b3278dabfa4cd8811fe9f2aecd165f2bdff671fe",
 	"91f6c990b6f09b2954e16c65898400fdb5a805f9e32dde2b1cc3309a94b51d5e",
-	"8ddeb88e84b7f574493b4387ad7ca7b75329a073f451e8f50dd4c99c43919018",
+	"2c80b8504c9b49d27b8887c343491cfef59bb01dd2cc58c71db5d1ea07eafea8",
 }
 
 func TestStepsAreFrozen(t *testing.T) {

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,6 +20,11 @@ func (s *Store) SetTimers(ctx context.Context, timers []store.Timer) error {
 			return err
 		}
 	}
+	// Rows are locked in one order, whoever sets them; of one name in theirs.
+	timers = slices.Clone(timers)
+	slices.SortStableFunc(timers, func(a, b store.Timer) int {
+		return cmp.Or(cmp.Compare(a.Consumer, b.Consumer), cmp.Compare(a.Name, b.Name))
+	})
 	return s.transact(ctx, "setting timers", func(tx pgx.Tx) error {
 		var all pgx.Batch
 		for i := range timers {
@@ -37,9 +44,12 @@ func (s *Store) SetTimers(ctx context.Context, timers []store.Timer) error {
 			if i > 0 && timers[i].Consumer == timers[i-1].Consumer {
 				continue
 			}
-			// What is done and cannot be set again: its consumer is past the commit.
-			all.Queue(`DELETE FROM wow_timers t WHERE consumer = $1 AND due = 0 AND seq <=
-				(SELECT min(seq) FROM wow_checkpoints k WHERE k.consumer = $1 AND k.shard = t.shard)`, timers[i].Consumer)
+			// What is done and cannot be set again: its consumer is past the commit,
+			// and has none parked that may be run again.
+			// Those that somebody else has in hand are left for later.
+			all.Queue(`DELETE FROM wow_timers WHERE ctid IN (SELECT ctid FROM wow_timers t WHERE consumer = $1 AND due = 0 AND seq <=
+				(SELECT min(seq) FROM wow_checkpoints k WHERE k.consumer = $1 AND k.shard = t.shard)
+				AND NOT EXISTS (SELECT FROM wow_parked p WHERE p.consumer = $1 AND p.shard = t.shard AND p.seq <= t.seq) FOR UPDATE SKIP LOCKED)`, timers[i].Consumer)
 		}
 		return tx.SendBatch(ctx, &all).Close()
 	})

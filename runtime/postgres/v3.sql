@@ -20,8 +20,8 @@ DECLARE
 BEGIN
 	INSERT INTO wow_owners AS o (owner, until) VALUES (me, now_ + ttl)
 	ON CONFLICT (owner) DO UPDATE SET until = excluded.until;
-	DELETE FROM wow_owners WHERE until <= now_;
-	SELECT count(*) INTO living FROM wow_owners;
+	DELETE FROM wow_owners WHERE owner IN (SELECT o.owner FROM wow_owners o WHERE o.until <= now_ FOR UPDATE SKIP LOCKED);
+	SELECT count(*) INTO living FROM wow_owners WHERE until > now_;
 	INSERT INTO wow_checkpoints (consumer, shard, segment, epoch, seq)
 	SELECT s.consumer, s.shard, s.segment, 0, 0 FROM unnest(consumers, shards, segments) AS s (consumer, shard, segment)
 	ORDER BY 1, 2, 3

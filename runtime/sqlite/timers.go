@@ -36,8 +36,10 @@ func (s *Store) SetTimers(ctx context.Context, timers []store.Timer) error {
 				continue
 			}
 			// What is done and cannot be set again: its consumer is past the commit.
+			// One that is parked may be run again.
 			if _, err := c.exec(`DELETE FROM wow_timers WHERE consumer = ?1 AND due = 0 AND seq <=
-				(SELECT min(seq) FROM wow_checkpoints k WHERE k.consumer = ?1 AND k.shard = wow_timers.shard)`,
+				(SELECT min(seq) FROM wow_checkpoints k WHERE k.consumer = ?1 AND k.shard = wow_timers.shard)
+				AND NOT EXISTS (SELECT 1 FROM wow_parked p WHERE p.consumer = ?1 AND p.shard = wow_timers.shard AND p.seq <= wow_timers.seq)`,
 				timers[i].Consumer); err != nil {
 				return err
 			}

@@ -45,7 +45,8 @@ const MaxTimer = 1 << 20
 // One that was set later does. A consumer that comes to a commit again, after a
 // crash, sets the same timer again, which changes nothing, also when it is done
 // or was taken back since: what is taken back stays, as a mark, until the
-// consumer's checkpoint is past the commit that set it. In its own place a timer
+// consumer's checkpoint is past the commit that set it, and it has nothing parked from
+// before that. In its own place a timer
 // can only be put off or taken back.
 func (t *Timer) Replaces(old *Timer) bool {
 	switch {

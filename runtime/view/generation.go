@@ -85,8 +85,13 @@ func key(name string, generation int) string {
 // Active returns the generation of a view that answers, 0 when nobody has opened
 // one yet.
 func Active(ctx context.Context, db *sql.DB, d Dialect, name string) (int, error) {
-	if _, err := db.ExecContext(ctx, createActive); err != nil {
-		return 0, fmt.Errorf("view: creating the tables of views: %w", err)
+	is := `SELECT count(*) FROM sqlite_schema WHERE name = 'wow_view_active'`
+	if d == PostgreSQL {
+		is = `SELECT count(to_regclass('wow_view_active'))`
+	}
+	var there int
+	if err := db.QueryRowContext(ctx, is).Scan(&there); err != nil || there == 0 {
+		return 0, err
 	}
 	var generation int
 	err := db.QueryRowContext(ctx, d.spell(`SELECT generation FROM wow_view_active WHERE name = ?`), name).Scan(&generation)
@@ -101,7 +106,7 @@ func (v *View) Active(ctx context.Context) (int, error) { return Active(ctx, v.d
 
 // stands returns whether another generation answers, and refuses the
 // transaction of one that must not go on.
-func (v *View) stands(ctx context.Context, tx *sql.Tx) (live int, err error) {
+func (v *View) stands(ctx context.Context, tx *sql.Tx) (live int, asked bool, err error) {
 	lock := v.d.spell(readActive)
 	if v.d == PostgreSQL {
 		lock += " FOR UPDATE"
@@ -109,27 +114,30 @@ func (v *View) stands(ctx context.Context, tx *sql.Tx) (live int, err error) {
 	var wanted int
 	var until int64
 	if err := tx.QueryRowContext(ctx, lock, v.base).Scan(&live, &wanted, &until); err != nil {
-		return 0, fmt.Errorf("view: asking which generation of %q answers: %w", v.base, err)
+		return 0, false, fmt.Errorf("view: asking which generation of %q answers: %w", v.base, err)
 	}
+	now := time.Now()
 	switch mine := v.generation.Number; {
 	case live > mine:
-		return live, fmt.Errorf("%w: %q is at generation %d, this is %d", ErrReplaced, v.base, live, mine)
-	case live == mine && wanted > mine && until > time.Now().UnixMicro():
-		return live, fmt.Errorf("%w: %q, generation %d", ErrWaits, v.base, wanted)
+		return live, false, fmt.Errorf("%w: %q is at generation %d, this is %d", ErrReplaced, v.base, live, mine)
+	case live == mine && wanted > mine && until > now.UnixMicro():
+		return live, false, fmt.Errorf("%w: %q, generation %d", ErrWaits, v.base, wanted)
 	}
-	return live, nil
+	// A rebuild that asked does not ask again before the live one had as long a
+	// time to go on.
+	return live, until > now.Add(-handOver).UnixMicro(), nil
 }
 
 // takeOver makes this generation the one that answers, if it has reached the
 // live one, or has that wait when it is near.
-func (v *View) takeOver(ctx context.Context, tx *sql.Tx, live int) (bool, error) {
+func (v *View) takeOver(ctx context.Context, tx *sql.Tx, live int, asked bool) (bool, error) {
 	var ahead int64
 	if err := tx.QueryRowContext(ctx, v.d.spell(aheadOf), v.name, key(v.base, live)).Scan(&ahead); err != nil {
 		return false, fmt.Errorf("view: asking how far generation %d of %q is: %w", live, v.base, err)
 	}
 	mine := v.generation.Number
 	switch {
-	case ahead > near:
+	case ahead > near || ahead > 0 && asked:
 		return false, nil
 	case ahead > 0:
 		_, err := tx.ExecContext(ctx, v.d.spell(wantActive), mine, time.Now().Add(handOver).UnixMicro(), v.base)

@@ -23,6 +23,7 @@ import (
 	"sync"
 
 	"github.com/wowgen/wow"
+	"github.com/wowgen/wow/internal/retried"
 )
 
 // Dialect is how a database spells the parameters of a statement.
@@ -62,9 +63,12 @@ type View struct {
 const (
 	create = `CREATE TABLE IF NOT EXISTS wow_view (
 	name TEXT NOT NULL, shard INTEGER NOT NULL, seq BIGINT NOT NULL, history TEXT NOT NULL, PRIMARY KEY (name, shard))`
-	insert = `INSERT INTO wow_view (name, shard, seq, history) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING`
-	read   = `SELECT seq, history FROM wow_view WHERE name = ? AND shard = ?`
-	move   = `UPDATE wow_view SET seq = ? WHERE name = ? AND shard = ? AND seq = ?`
+	insert        = `INSERT INTO wow_view (name, shard, seq, history) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING`
+	createRetried = `CREATE TABLE IF NOT EXISTS wow_view_retried (
+	name TEXT NOT NULL, shard INTEGER NOT NULL, seq BIGINT NOT NULL, PRIMARY KEY (name, shard, seq))`
+	insertRetried = `INSERT INTO wow_view_retried (name, shard, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+	read          = `SELECT seq, history FROM wow_view WHERE name = ? AND shard = ?`
+	move          = `UPDATE wow_view SET seq = ? WHERE name = ? AND shard = ? AND seq = ?`
 )
 
 // Open returns the view with a name, which is the projection's: it keys the
@@ -82,38 +86,57 @@ func OpenGeneration(ctx context.Context, db *sql.DB, d Dialect, name, history st
 	if name == "" || history == "" || g.Number < 1 {
 		return nil, fmt.Errorf("view: opening %q, generation %d, of the history %q: both need a name, and generations begin with 1", name, g.Number, history)
 	}
-	for _, table := range []string{create, createActive} {
-		if _, err := db.ExecContext(ctx, table); err != nil {
-			return nil, fmt.Errorf("view: creating the tables of views: %w", err)
-		}
-	}
-	if _, err := db.ExecContext(ctx, d.spell(insertActive), name, name, g.Number); err != nil {
-		return nil, fmt.Errorf("view: opening %q: %w", name, err)
-	}
 	v := &View{
 		db: db, d: d, base: name, name: key(name, g.Number), generation: g, history: history, at: map[int32]int64{},
 		insert: d.spell(insert), read: d.spell(read), move: d.spell(move),
 	}
-	return v, v.prepare(ctx)
+	if err := v.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
+// prepare makes the tables. Processes that begin at the same time do so one after
+// the other: PostgreSQL's IF NOT EXISTS alone lets two collide.
 func (v *View) prepare(ctx context.Context) error {
+	tx, err := v.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("view: opening %q: %w", v.base, err)
+	}
+	if err := v.tables(ctx, tx); err != nil {
+		return errors.Join(err, ignoreDone(tx.Rollback()))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("view: opening %q: %w", v.base, err)
+	}
+	return nil
+}
+
+func (v *View) tables(ctx context.Context, tx *sql.Tx) error {
+	if v.d == PostgreSQL {
+		if _, err := tx.ExecContext(ctx, lockTables); err != nil {
+			return fmt.Errorf("view: creating the tables of views: %w", err)
+		}
+	}
+	for _, table := range []string{create, createActive, createRetried} {
+		if _, err := tx.ExecContext(ctx, table); err != nil {
+			return fmt.Errorf("view: creating the tables of views: %w", err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, v.d.spell(insertActive), v.base, v.base, v.generation.Number); err != nil {
+		return fmt.Errorf("view: opening %q: %w", v.base, err)
+	}
 	if v.generation.Prepare == nil {
 		return nil
 	}
-	tx, err := v.db.BeginTx(ctx, nil)
-	if err == nil {
-		if err = v.generation.Prepare(ctx, tx); err != nil {
-			err = errors.Join(err, ignoreDone(tx.Rollback()))
-		} else {
-			err = tx.Commit()
-		}
-	}
-	if err != nil {
+	if err := v.generation.Prepare(ctx, tx); err != nil {
 		return fmt.Errorf("view: preparing generation %d of %q: %w", v.generation.Number, v.base, err)
 	}
 	return nil
 }
+
+// lockTables is held while tables are made: "wow view" as a number.
+const lockTables = `SELECT pg_advisory_xact_lock(8606220393463408919)`
 
 // spell writes a statement's parameters as the database wants them.
 func (d Dialect) spell(statement string) string {
@@ -178,6 +201,9 @@ func (v *View) Run(ctx context.Context, done wow.Position, handle func(ctx conte
 // within moves the progress first: whoever else keeps the view waits there, and
 // then finds it moved.
 func (v *View) within(ctx context.Context, tx *sql.Tx, from int64, done wow.Position, handle func(context.Context) error) error {
+	if done.Seq < from {
+		return fmt.Errorf("%w: %q is at %d, and this is %d", ErrMoved, v.name, from, done.Seq)
+	}
 	moved, err := tx.ExecContext(ctx, v.move, done.Seq, v.name, done.Shard, from)
 	if err != nil {
 		return fmt.Errorf("view: moving %q on: %w", v.name, err)
@@ -185,9 +211,18 @@ func (v *View) within(ctx context.Context, tx *sql.Tx, from int64, done wow.Posi
 	if n, err := moved.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(fmt.Errorf("%w: %q is not at %d any more", ErrMoved, v.name, from), err)
 	}
-	live, err := v.stands(ctx, tx)
+	live, asked, err := v.stands(ctx, tx)
 	if err != nil {
 		return err
+	}
+	if again, ok := retried.Of(ctx); ok {
+		first, err := tx.ExecContext(ctx, v.d.spell(insertRetried), v.name, again.Shard, again.Seq)
+		if err != nil {
+			return fmt.Errorf("view: noting a retry of %q: %w", v.name, err)
+		}
+		if n, err := first.RowsAffected(); err == nil && n == 0 {
+			return nil // its rows are there: it was not taken out of parking then
+		}
 	}
 	ctx = context.WithValue(ctx, txKey{}, tx)
 	if live == v.generation.Number {
@@ -196,7 +231,7 @@ func (v *View) within(ctx context.Context, tx *sql.Tx, from int64, done wow.Posi
 	if err := handle(context.WithValue(ctx, replayKey{}, true)); err != nil {
 		return err
 	}
-	_, err = v.takeOver(ctx, tx, live)
+	_, err = v.takeOver(ctx, tx, live, asked)
 	return err
 }
 

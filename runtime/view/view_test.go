@@ -140,5 +140,5 @@ func TestMistakesOfTheProgramAreTold(t *testing.T) {
 		func() { view.Tx(t.Context()) })
 	require.NoError(t, db.Close())
 	_, err = view.Open(t.Context(), db, view.SQLite, "v", "h1")
-	require.ErrorContains(t, err, "view: creating the tables of views: ")
+	require.ErrorContains(t, err, "view: opening \"v\": ")
 }
