@@ -131,10 +131,21 @@ type Field struct {
 	Pos  Pos
 }
 
+// Takes is what YAML says that a method takes, of a consumer's type that is to
+// be written as an interface.
+type Takes struct {
+	Type    string
+	Method  string
+	Kind    string // event, state or refused; "" for what cannot be taken, which was reported
+	Message string // as in Go; a package path before the last dot, where it is another package's
+	Pos     Pos
+}
+
 // Declared is everything that one package declares, from both inputs.
 type Declared struct {
 	Decls  []*Decl
 	Fields []*Fields
+	Takes  []*Takes
 	// Damaged tells that some declarations could not be read. What seems to be
 	// missing then is a consequence, and not worth a diagnostic.
 	Damaged bool

@@ -18,7 +18,7 @@ type Package struct {
 	Events     []*Event   // declared here, wherever they come from
 	Consumers  []*Consumer
 	Written    []*Written
-	Interfaces []*HandlerType    // handler types that YAML names and nobody wrote
+	Interfaces []*HandlerType    // handler types that YAML names and nobody wrote; consumers say it themselves
 	Imports    map[string]string // import path to the name that the output may use
 	Names      map[string]Pos    // package-level names that the user has
 }
@@ -194,6 +194,7 @@ type Consumer struct {
 	Type       string
 	Pointer    bool
 	Interface  bool
+	Written    bool // YAML names it and nobody wrote it: the interface comes with the output
 	Generation int
 	Serial     bool
 	Loop       string

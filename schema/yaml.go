@@ -122,8 +122,11 @@ func yamlShape() *Shape {
 			{Name: "commands", Shape: listOf(command, "its commands")},
 			{Name: "events", Shape: listOf(event, "its events")}, methods}, options)}
 	consumer := func(kind string) Property {
+		functions := Property{Name: "methods", Shape: listOf(
+			&Shape{Kind: Mapping, Summary: "a method of the type, where it needs an option, or all of them, where the type is to be written as an interface",
+				Keys: concat(method.Keys[:1], takesKeys(kind), method.Keys[1:])}, "methods that need an option, or all methods of an interface that is to be written")}
 		return Property{Name: kind + "s", Shape: listOf(
-			&Shape{Kind: Mapping, Summary: summaryOf(kind), Keys: concat([]Property{typ}, argKeys(kind), []Property{methods}, options)}, kind+"s")}
+			&Shape{Kind: Mapping, Summary: summaryOf(kind), Keys: concat([]Property{typ}, argKeys(kind), []Property{functions}, options)}, kind+"s")}
 	}
 	return &Shape{Kind: Mapping, Summary: "the declarations of one package, for wowgen", Keys: []Property{
 		{Name: "version", Required: true, Shape: &Shape{Kind: Scalar, Arg: &Arg{Name: "version", Kind: Count, Max: 1}, Summary: "the version of this format: 1"}},
@@ -138,6 +141,22 @@ func yamlShape() *Shape {
 		consumer("processor"), consumer("projection"), consumer("saga"),
 		{Name: "upcasts", Shape: listOf(ident("a Go function of the package"), summaryOf("upcast"))},
 	}}
+}
+
+// TakesKeys are the keys that say what a consumer's method takes.
+var TakesKeys = []string{"event", "state", "refused"}
+
+func takesKeys(kind string) []Property {
+	var keys []Property
+	for i, summary := range []string{
+		"the event that it takes, when the type is to be written", "the aggregate's state that it takes after each commit, when the type is to be written",
+		"the saga's own command whose refusal it takes, when the type is to be written",
+	} {
+		if name := TakesKeys[i]; name != "refused" || kind == "saga" {
+			keys = append(keys, Property{Name: name, Shape: &Shape{Kind: Scalar, Arg: &Arg{Name: name, Kind: Word}, Summary: summary}})
+		}
+	}
+	return keys
 }
 
 // FieldTags are the values of the struct tag wow.

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -9,10 +10,11 @@ import (
 )
 
 // Types returns wow_types_gen.go: the types that YAML gives fields for, and an
-// interface for each handler type that YAML names and nobody wrote. It is nil
+// interface for each handler type and consumer that YAML names and nobody wrote. It is nil
 // when there are none.
 func Types(pkg *schema.Package) ([]byte, error) {
-	if len(pkg.Written)+len(pkg.Interfaces) == 0 {
+	writes := func(c *schema.Consumer) bool { return c.Written }
+	if len(pkg.Written)+len(pkg.Interfaces) == 0 && !slices.ContainsFunc(pkg.Consumers, writes) {
 		return nil, nil
 	}
 	e := newEmitter(pkg)
@@ -21,6 +23,11 @@ func Types(pkg *schema.Package) ([]byte, error) {
 	}
 	for _, h := range pkg.Interfaces {
 		e.handlerInterface(h)
+	}
+	for _, c := range pkg.Consumers {
+		if c.Written {
+			e.consumerInterface(c)
+		}
 	}
 	return e.render()
 }
@@ -107,4 +114,23 @@ func (e *emitter) handlerInterface(h *schema.HandlerType) {
 			Params(wow("Events"), jen.Error()))
 	}
 	e.add(jen.Type().Id(h.Type).Interface(methods...))
+}
+
+// consumerInterface writes the interface of a consumer that nobody wrote.
+func (e *emitter) consumerInterface(c *schema.Consumer) {
+	does := map[string]string{schema.Processor: "reacts to events", schema.Projection: "keeps a view", schema.Saga: "answers events with commands"}[c.Kind]
+	e.line("%s %s, as the %s %s. Implement it, and hand it to Register%s.", c.Type, does, c.Kind, c.Name, schema.Export(c.Type))
+	var methods []jen.Code
+	for _, f := range c.Functions {
+		in := map[schema.FunctionKind]*jen.Statement{
+			schema.OnEvent: jen.Id("e").Add(wow("Event")), schema.OnState: jen.Id("s").Add(wow("StateEvent")), schema.OnRefused: jen.Id("r").Add(wow("Refused")),
+		}[f.Kind].Types(e.typ(f.Message))
+		method := jen.Id(f.Method).Params(jen.Id("ctx").Qual("context", "Context"), in)
+		if c.Kind == schema.Saga {
+			methods = append(methods, method.Params(wow("Commands"), jen.Error()))
+		} else {
+			methods = append(methods, method.Error())
+		}
+	}
+	e.add(jen.Type().Id(c.Type).Interface(methods...))
 }

@@ -33,7 +33,7 @@ func (u *Unit) consumer(kind, typ string, d *schema.Decl) {
 	_, c.Serial = d.Get("serial")
 	_, c.IgnoreRefused = d.Get("refused")
 	base := u.base(u.Pkg.Types[typ])
-	c.Interface = base.Kind == source.Interface
+	c.Interface, c.Written = base.Kind == source.Interface, u.interfaces[typ]
 	for _, m := range u.methodsOf(typ) {
 		if u.ignored(typ, m) {
 			u.explain(typ, m, "ignored", "marked //wow:ignore")
@@ -293,10 +293,14 @@ func (u *Unit) wrongFunction(c *schema.Consumer, m *source.Method, s *shape, p p
 	if c.Kind == schema.Saga && strings.HasSuffix(problem, "not declared as a command") {
 		fix = "declare the command: tag its key `wow:\"key\"`, or write //wow:command above it"
 	}
+	fix += "; or //wow:ignore above it, when it is no handler"
+	if c.Written {
+		form = map[paramKind]string{event: "event: and an event that some command handler returns, or that is declared", stateEvent: "state: and the type of an aggregate's state", refused: "refused: and a command"}[p.kind]
+		fix = "name one instead of " + p.ref.Name
+	}
 	u.report(m.Pos, diag.Diagnostic{
 		Code: "wrong-shape", Message: c.Kind + " method " + m.Recv + "." + m.Name + " has the wrong shape: " + problem, Source: m.Signature,
-		Wanted: form, Found: foundShape(m),
-		Fix: fix + "; or //wow:ignore above it, when it is no handler", See: c.Kind,
+		Wanted: form, Found: foundShape(m), Fix: fix, See: c.Kind,
 	})
 }
 

@@ -105,11 +105,16 @@ func (u *Unit) typeFits(typ string, d *schema.Decl) bool {
 }
 
 // missingType deals with a type that YAML names and the package does not have:
-// a handler type comes out as an interface, anything else is a mistake.
+// a handler type comes out as an interface, a consumer too when YAML says what
+// its methods take, anything else is a mistake.
 func (u *Unit) missingType(typ string, d *schema.Decl) bool {
 	if d.Directive.Name == "handler" && d.YAML {
 		u.Pkg.Types[typ] = &source.Type{Name: typ, Kind: source.Interface, Pos: d.Pos}
 		u.Model.Interfaces = append(u.Model.Interfaces, &schema.HandlerType{Type: typ, Interface: true, Pos: d.Pos})
+		return true
+	}
+	consumer := d.Directive.Name == schema.Processor || d.Directive.Name == schema.Projection || d.Directive.Name == schema.Saga
+	if consumer && d.YAML && u.writeConsumer(typ, d) {
 		return true
 	}
 	out := diag.Diagnostic{
@@ -121,6 +126,9 @@ func (u *Unit) missingType(typ string, d *schema.Decl) bool {
 	case "command", "event", "aggregate":
 	default:
 		out.Fix = "declare it"
+		if consumer && d.YAML {
+			out.Fix = "declare it; or say what its methods take, to have an interface written: methods: [{name: OnOrderPlaced, event: OrderPlaced}]"
+		}
 	}
 	if similar := schema.Suggest(typ, sortedKeys(u.Pkg.Types)); similar != "" {
 		out.Fix = "write " + similar
@@ -166,6 +174,9 @@ func (u *Unit) unusedMethod(key methodKey, name string, d *schema.Decl) {
 		}
 		out.Message = key.typ + " has no method " + key.method
 		out.Wanted, out.Found, out.Fix = "a method of "+key.typ, key.method, "write the method, or remove it here"
+		if u.interfaces[key.typ] {
+			out.Fix = "say what it takes: event: or state:"
+		}
 		if similar := schema.Suggest(key.method, names); similar != "" {
 			out.Fix = "write " + similar
 		}

@@ -31,6 +31,7 @@ type Unit struct {
 	doubtful map[string]bool              // structs that might be messages, but for a mistake that was reported
 	uses     []use                        // what is said about messages of other packages
 
+	interfaces map[string]bool              // consumers that are written as interfaces
 	fieldsOf   map[*source.Type][]promotedField // what fields has found
 	methodSets map[string][]*source.Method      // what methodsOf has found
 
@@ -56,6 +57,7 @@ func (u *Unit) plan() {
 		Imports: map[string]string{}, Names: u.Pkg.Names,
 	}
 	u.roles = map[string]string{}
+	u.interfaces = map[string]bool{}
 	u.fieldsOf = map[*source.Type][]promotedField{}
 	u.methodSets = map[string][]*source.Method{}
 	u.states = map[string]*schema.Aggregate{}
@@ -74,6 +76,7 @@ func (u *Unit) plan() {
 	u.doubt()
 	u.writeTypes()
 	u.giveRoles()
+	u.takesNothing()
 	u.aggregates()
 	u.findCommands()
 	u.decides()

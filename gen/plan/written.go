@@ -44,6 +44,20 @@ func (u *Unit) writeTypes() {
 	}
 }
 
+// qualify replaces import paths in the text of a type by qualifiers, and notes
+// them in imports.
+func qualify(text string, imports map[string]string) string {
+	return qualified.ReplaceAllStringFunc(text, func(s string) string {
+		m := qualified.FindStringSubmatch(s)
+		name := source.GuessName(m[1])
+		for n := 2; imports[name] != "" && imports[name] != m[1]; n++ {
+			name = source.GuessName(m[1]) + itoa(n)
+		}
+		imports[name] = m[1]
+		return name + "." + m[2]
+	})
+}
+
 func (u *Unit) writeField(f schema.Field) (schema.WrittenField, source.Field, bool) {
 	if !token.IsIdentifier(f.Name) {
 		u.report(f.Pos, diag.Diagnostic{
@@ -52,15 +66,7 @@ func (u *Unit) writeField(f schema.Field) (schema.WrittenField, source.Field, bo
 		return schema.WrittenField{}, source.Field{}, false
 	}
 	w := schema.WrittenField{Name: f.Name, Tag: f.Tag, Imports: map[string]string{}}
-	w.Type = qualified.ReplaceAllStringFunc(f.Type, func(s string) string {
-		m := qualified.FindStringSubmatch(s)
-		name := source.GuessName(m[1])
-		for n := 2; w.Imports[name] != "" && w.Imports[name] != m[1]; n++ {
-			name = source.GuessName(m[1]) + itoa(n)
-		}
-		w.Imports[name] = m[1]
-		return name + "." + m[2]
-	})
+	w.Type = qualify(f.Type, w.Imports)
 	if f.Type == "" {
 		return schema.WrittenField{}, source.Field{}, false // reported by the reader of YAML
 	}

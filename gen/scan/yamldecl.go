@@ -1,10 +1,12 @@
 package scan
 
 import (
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/wowgen/wow/gen/diag"
 	"github.com/wowgen/wow/schema"
 )
 
@@ -113,7 +115,7 @@ func (y *yamlScanner) typed(directive string, n *yaml.Node, more ...schema.Value
 	target := schema.Target{Type: name}
 	y.declare(directive, target, at0, append(y.values(n), more...), "")
 	y.options(n, target)
-	y.methods(n, name)
+	y.methods(n, name, directive == "saga")
 }
 
 func (y *yamlScanner) aggregate(n *yaml.Node) {
@@ -180,7 +182,7 @@ func (y *yamlScanner) options(n *yaml.Node, target schema.Target) {
 }
 
 // methods declares what a type's methods need said.
-func (y *yamlScanner) methods(n *yaml.Node, typ string) {
+func (y *yamlScanner) methods(n *yaml.Node, typ string, refusals bool) {
 	for _, item := range items(at(n, "methods")) {
 		name := at(item, "name")
 		if name == nil || name.Kind != yaml.ScalarNode {
@@ -191,6 +193,7 @@ func (y *yamlScanner) methods(n *yaml.Node, typ string) {
 		if ignore := at(item, "ignore"); ignore != nil && ignore.Kind == yaml.ScalarNode {
 			y.declare("ignore", target, name, nil, ignore.Value)
 		}
+		y.takes(item, typ, name, refusals)
 		var on []schema.Value
 		for _, v := range y.values(item) {
 			if v.Name == "from" {
@@ -203,6 +206,29 @@ func (y *yamlScanner) methods(n *yaml.Node, typ string) {
 		if len(on) > 0 {
 			y.declare("on", target, name, on, "")
 		}
+	}
+}
+
+// takes notes what a method takes of a type that is to be written.
+func (y *yamlScanner) takes(n *yaml.Node, typ string, method *yaml.Node, refusals bool) {
+	var first *yaml.Node
+	for key, value := range pairs(n) {
+		if !slices.Contains(schema.TakesKeys, key.Value) || value.Kind != yaml.ScalarNode {
+			continue
+		}
+		if first != nil {
+			y.report(key, diag.Diagnostic{
+				Code: "conflicting-arguments", Message: first.Value + " and " + key.Value + " exclude each other",
+				Wanted: "one thing that the method takes", Found: first.Value + " and " + key.Value, Fix: "write a method for each",
+			})
+			return
+		}
+		first = key
+		kind := key.Value
+		if kind == "refused" && !refusals {
+			kind = "" // the check has complained
+		}
+		y.out.Takes = append(y.out.Takes, &schema.Takes{Type: typ, Method: method.Value, Kind: kind, Message: strings.TrimSpace(value.Value), Pos: y.pos(value)})
 	}
 }
 
