@@ -31,7 +31,7 @@ type Unit struct {
 	doubtful map[string]bool              // structs that might be messages, but for a mistake that was reported
 	uses     []use                        // what is said about messages of other packages
 
-	interfaces map[string]bool              // consumers that are written as interfaces
+	interfaces map[string]bool                  // consumers that are written as interfaces
 	fieldsOf   map[*source.Type][]promotedField // what fields has found
 	methodSets map[string][]*source.Method      // what methodsOf has found
 
