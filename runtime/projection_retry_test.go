@@ -190,8 +190,6 @@ func TestTwoRuntimesOnOneStoreKeepWhatTheyHave(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		owners(t, a, b)
-		h.mu.Lock()
-		h.mu.Unlock()
 		h.check(t, 60)
 	})
 }
