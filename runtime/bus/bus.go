@@ -48,19 +48,31 @@ type Delivery struct {
 	Record
 	Partition int32
 	Offset    int64
+	// Term tells the times apart that a member had the partition.
+	Term int64
 }
+
+// MaxOpen bounds what a crash repeats, and what is remembered: a partition with
+// so many deliveries from the lowest unfinished on gives no more until that is
+// finished, except for the rest of a fetch. Other partitions go on.
+const MaxOpen = 4096
 
 // Subscription is a member of a group. One goroutine fetches; any may finish.
 type Subscription interface {
 	// Fetch returns one delivery or more, at most limit, and waits for the
-	// first. Deliveries of one key come in order, and while one of them is
-	// unfinished no other member gets any of its partition.
+	// first. Deliveries of one key come in order. A partition that is to go to
+	// another member waits until what this one has of it is finished, but not
+	// for ever: the bus has a bound of some seconds.
 	Fetch(ctx context.Context, limit int) ([]Delivery, error)
 	// Finish notes that deliveries need not come again. The bus remembers the
 	// lowest point below which all are finished: after a crash what is above
-	// comes again, finished or not. Finishing what went to another member since
-	// does nothing.
+	// comes again, finished or not. Finishing what is not held any more does
+	// nothing.
 	Finish(deliveries ...Delivery)
+	// Holds reports whether the partition of a delivery has been this member's
+	// since it was delivered. One that is not held comes again elsewhere. It is
+	// quick, and may be behind what other members know.
+	Holds(d Delivery) bool
 	// Close leaves the group. What is unfinished goes to others.
 	Close(ctx context.Context) error
 }

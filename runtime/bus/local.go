@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 const (
@@ -16,12 +17,18 @@ const (
 	// localBacklog is how many records of a partition no group has finished
 	// before Publish waits.
 	localBacklog = 1 << 16
+	// localDrain is Local.Drain's default.
+	localDrain = 10 * time.Second
 )
 
 // Local is a bus in this process's memory: for tests of several runtimes, and to
 // see how an application behaves behind a bus. It keeps records as long as it
 // lives. The zero value is ready.
 type Local struct {
+	// Drain bounds how long a partition that moves to another member waits for
+	// what its owner has of it. Default 10 s. It must not change once in use.
+	Drain time.Duration
+
 	mu      sync.Mutex
 	topics  map[string][]*partition
 	groups  map[string]*group
@@ -46,6 +53,7 @@ type group struct {
 type place struct {
 	next  int64 // to begin with after a crash
 	read  int64 // to deliver next
+	term  int64 // how often it has changed its owner
 	owner *member
 	heir  *member // gets it once the owner has finished what it has
 	track Tracker
@@ -150,11 +158,33 @@ func (l *Local) divide(g *group) {
 	if len(g.members) == 0 {
 		return
 	}
+	waits := false
 	for i, p := range g.sorted() {
 		at, to := g.places[p], g.members[i%len(g.members)]
 		at.heir = to
 		at.hand()
+		waits = waits || at.heir != nil
 	}
+	if waits {
+		members := slices.Clone(g.members)
+		time.AfterFunc(cmp.Or(l.Drain, localDrain), func() { l.hurry(g, members) })
+	}
+}
+
+// hurry hands over what still waits for its owner, unless the members, and with
+// them the shares, have changed since.
+func (l *Local) hurry(g *group, members []*member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Equal(g.members, members) {
+		return
+	}
+	for _, at := range g.places {
+		if at.heir != nil {
+			at.give(at.heir)
+		}
+	}
+	l.wake()
 }
 
 func (g *group) sorted() []*partition {
@@ -166,8 +196,17 @@ func (g *group) sorted() []*partition {
 // hand gives the partition to its heir, once nothing of it is in hand.
 func (p *place) hand() {
 	if p.heir != nil && (p.owner == nil || p.owner == p.heir || p.track.Open() == 0) {
-		p.owner, p.heir = p.heir, nil
+		p.give(p.heir)
 	}
+}
+
+// give makes to the owner, who begins with the lowest unfinished record.
+func (p *place) give(to *member) {
+	if p.owner != to {
+		p.owner, p.read, p.track = to, p.next, Tracker{}
+		p.term++
+	}
+	p.heir = nil
 }
 
 // Fetch implements Subscription.
@@ -202,8 +241,8 @@ func (m *member) take(limit int) (found []Delivery) {
 		if at.owner != m || at.heir != nil {
 			continue
 		}
-		for ; len(found) < limit && at.read < p.first+int64(len(p.records)); at.read++ {
-			found = append(found, Delivery{Record: p.records[at.read-p.first], Partition: p.number, Offset: at.read})
+		for ; len(found) < limit && at.read < p.first+int64(len(p.records)) && !at.track.Full(); at.read++ {
+			found = append(found, Delivery{Record: p.records[at.read-p.first], Partition: p.number, Offset: at.read, Term: at.term})
 			at.track.Deliver(at.read)
 		}
 	}
@@ -215,9 +254,8 @@ func (m *member) Finish(deliveries ...Delivery) {
 	m.bus.mu.Lock()
 	defer m.bus.mu.Unlock()
 	for _, d := range deliveries {
-		p := m.bus.topic(d.Topic)[d.Partition]
-		at := m.group.places[p]
-		if at.owner != m {
+		p, at := m.place(d)
+		if at == nil {
 			continue
 		}
 		if next, moved := at.track.Finish(d.Offset); moved {
@@ -227,6 +265,24 @@ func (m *member) Finish(deliveries ...Delivery) {
 		}
 	}
 	m.bus.wake()
+}
+
+// Holds implements Subscription.
+func (m *member) Holds(d Delivery) bool {
+	m.bus.mu.Lock()
+	defer m.bus.mu.Unlock()
+	_, at := m.place(d)
+	return at != nil
+}
+
+// place returns where a delivery came from, if it is held; m.bus.mu is held.
+func (m *member) place(d Delivery) (*partition, *place) {
+	p := m.bus.topic(d.Topic)[d.Partition]
+	at := m.group.places[p]
+	if at == nil || at.owner != m || at.term != d.Term {
+		return p, nil
+	}
+	return p, at
 }
 
 // trim forgets what every group has finished; l.mu is held.
@@ -254,12 +310,8 @@ func (m *member) Close(context.Context) error {
 	g := m.group
 	g.members = slices.DeleteFunc(g.members, func(o *member) bool { return o == m })
 	for _, at := range g.places {
-		if at.heir == m {
-			at.heir = nil
-		}
 		if at.owner == m {
-			at.owner, at.read, at.track = nil, at.next, Tracker{}
-			at.hand()
+			at.give(nil)
 		}
 	}
 	m.bus.divide(g)

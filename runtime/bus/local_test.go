@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	bustest.Run(t, func(testing.TB) bus.Bus { return new(bus.Local) })
+	bustest.Run(t, func(testing.TB) bus.Bus { return &bus.Local{Drain: time.Second} })
 }
 
 func TestTheLowestFinishedDeliveryIsRemembered(t *testing.T) {

@@ -5,7 +5,9 @@
 //		bustest.Run(t, func(t testing.TB) bus.Bus { return mybus.New() })
 //	}
 //
-// Each test gets a bus of its own from open, which closes it in a cleanup.
+// Each test gets a bus of its own from open, which closes it in a cleanup. It has
+// four partitions or more, and its
+// bound on the wait for what a member holds is a second or so.
 package bustest
 
 import (
@@ -41,6 +43,9 @@ func Run(t *testing.T, open Open) {
 		"what was not finished comes again":                        again,
 		"a group that is new begins at the beginning":              beginning,
 		"each group gets every record":                             groups,
+		"a record that is stuck stops its partition at a bound":    stuck,
+		"a fetch that is cut short loses nothing":                  impatient,
+		"what is held too long goes to another":                    overdue,
 		"members share the partitions, and no key is at two":       shared,
 		"a member that leaves leaves nothing behind":               leaving,
 		"a fetch ends with its context, and with its subscription": ends,

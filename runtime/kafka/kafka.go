@@ -44,7 +44,8 @@ type Config struct {
 	// the broker's.
 	Replication int
 	// Drain bounds how long a partition that moves to another process waits for
-	// what this one has of it. Default 10 s, at most 30 s.
+	// what this one has of it, and with it what this process fetches. Default
+	// 10 s, at most 30 s.
 	Drain time.Duration
 	// Options are for the client of franz-go: TLS, SASL. They must not change
 	// how records are partitioned, acknowledged or committed.
@@ -92,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Bus, error) {
 	b := &Bus{cfg: cfg, ready: map[string]bool{}}
 	var err error
 	b.producer, err = kgo.NewClient(b.options(
-		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
+		kgo.RecordPartitioner(partitioner(cfg.Partitions)),
 		kgo.ProducerBatchMaxBytes(maxRecord+64<<10),
 		kgo.ProducerLinger(0), // a sender waits for each
 	)...)

@@ -26,7 +26,7 @@ func cluster(t testing.TB) []string {
 
 func open(t testing.TB, seeds []string, partitions int) *kafka.Bus {
 	t.Helper()
-	b, err := kafka.Open(t.Context(), kafka.Config{Seeds: seeds, Partitions: partitions, Options: []kgo.Opt{
+	b, err := kafka.Open(t.Context(), kafka.Config{Seeds: seeds, Partitions: partitions, Drain: time.Second, Options: []kgo.Opt{
 		kgo.HeartbeatInterval(100 * time.Millisecond), kgo.SessionTimeout(5 * time.Second),
 	}})
 	require.NoError(t, err)

@@ -28,7 +28,8 @@ type subscription struct {
 	client *kgo.Client
 
 	mu      sync.Mutex
-	tracks  map[part]*bus.Tracker
+	tracks  map[part]*track
+	terms   int64         // given out so far
 	changed chan struct{} // closed, and made anew, when something was finished
 	closing bool
 	over    sync.Once
@@ -39,12 +40,19 @@ type part struct {
 	partition int32
 }
 
+// track is a partition while this member has it.
+type track struct {
+	bus.Tracker
+	term   int64
+	paused bool // it is full
+}
+
 // Subscribe implements bus.Bus.
 func (b *Bus) Subscribe(ctx context.Context, group string, topics ...string) (bus.Subscription, error) {
 	if err := b.prepare(ctx, topics); err != nil {
 		return nil, err
 	}
-	s := &subscription{bus: b, tracks: map[part]*bus.Tracker{}, changed: make(chan struct{})}
+	s := &subscription{bus: b, tracks: map[part]*track{}, changed: make(chan struct{})}
 	names := make([]string, len(topics))
 	for i, t := range topics {
 		names[i] = b.cfg.Prefix + t
@@ -103,12 +111,25 @@ func (s *subscription) take(fetches kgo.Fetches) (found []bus.Delivery) {
 		}
 		at := part{d.Topic, d.Partition}
 		if s.tracks[at] == nil {
-			s.tracks[at] = new(bus.Tracker)
+			s.terms++
+			s.tracks[at] = &track{term: s.terms}
 		}
+		d.Term = s.tracks[at].term
 		s.tracks[at].Deliver(d.Offset)
 		found = append(found, d)
 	})
+	for at, t := range s.tracks {
+		if !t.paused && t.Full() {
+			t.paused = true
+			s.client.PauseFetchPartitions(s.named(at))
+		}
+	}
 	return found
+}
+
+// named is a partition as franz-go wants it.
+func (s *subscription) named(at part) map[string][]int32 {
+	return map[string][]int32{s.bus.cfg.Prefix + at.topic: {at.partition}}
 }
 
 // Finish implements bus.Subscription.
@@ -116,18 +137,31 @@ func (s *subscription) Finish(deliveries ...bus.Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range deliveries {
-		track := s.tracks[part{d.Topic, d.Partition}]
-		if track == nil {
+		at := part{d.Topic, d.Partition}
+		t := s.tracks[at]
+		if t == nil || t.term != d.Term {
 			continue // the partition went to another process
 		}
-		if next, moved := track.Finish(d.Offset); moved {
+		if next, moved := t.Finish(d.Offset); moved {
 			s.client.MarkCommitOffsets(map[string]map[int32]kgo.EpochOffset{
 				s.bus.cfg.Prefix + d.Topic: {d.Partition: {Epoch: -1, Offset: next}},
 			})
 		}
+		if t.paused && !t.Full() {
+			t.paused = false
+			s.client.ResumeFetchPartitions(s.named(at))
+		}
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Holds implements bus.Subscription.
+func (s *subscription) Holds(d bus.Delivery) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tracks[part{d.Topic, d.Partition}]
+	return t != nil && t.term == d.Term
 }
 
 // revoked lets partitions go, once what is in hand of them is finished.
@@ -156,7 +190,12 @@ func (s *subscription) revoked(ctx context.Context, client *kgo.Client, gone map
 func (s *subscription) lost(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.each(gone, func(at part) { delete(s.tracks, at) })
+	s.each(gone, func(at part) {
+		if t := s.tracks[at]; t != nil && t.paused {
+			s.client.ResumeFetchPartitions(s.named(at)) // should it come back
+		}
+		delete(s.tracks, at)
+	})
 }
 
 func (s *subscription) inHand(of map[string][]int32) (some bool) {
