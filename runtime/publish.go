@@ -93,7 +93,7 @@ func (r *Runtime) publish(ctx context.Context, c *Command) (Receipt, error) {
 		if err := r.cfg.Bus.Publish(ctx, record); err != nil {
 			return Receipt{}, fmt.Errorf("%w: send it again with the same request ID: %w", wow.ErrUnknownOutcome, err)
 		}
-		return r.outcome(ctx, to, told, f.cause != nil)
+		return r.outcome(ctx, to, f.Expected, told, f.cause != nil)
 	})
 	if err != nil && !isRefusal(err) {
 		return failed(err)
@@ -179,10 +179,12 @@ func (r *Runtime) admitted(t *wow.CommandType, f *flight) error {
 	return f.chain()
 }
 
-// outcome waits for what a request came to.
+// outcome waits for what a request came to. That a command expected a version
+// which the aggregate has left is no outcome that is kept, and is seen by that:
+// first that it has left it, then that this was not by the command itself.
 //
 // A saga that stops waits for lastAnswer only: it sends again at its next start.
-func (r *Runtime) outcome(ctx context.Context, of replyKey, told <-chan reported, inHandler bool) (Receipt, error) {
+func (r *Runtime) outcome(ctx context.Context, of replyKey, expected int64, told <-chan reported, inHandler bool) (Receipt, error) {
 	var quiet chan struct{}
 	if inHandler && r.consumers.env != nil {
 		quiet = r.consumers.env.quiet
@@ -195,6 +197,7 @@ func (r *Runtime) outcome(ctx context.Context, of replyKey, told <-chan reported
 	}
 	pause := time.NewTimer(time.Hour)
 	defer pause.Stop()
+	passed, failed := false, error(nil)
 	for tries := 1; ; tries++ {
 		pause.Reset(pauseBefore(tries, lookFirst, lookMost))
 		select {
@@ -208,11 +211,20 @@ func (r *Runtime) outcome(ctx context.Context, of replyKey, told <-chan reported
 		case <-r.receivers.ended:
 			return Receipt{}, fmt.Errorf("%w: the runtime stopped: %w", wow.ErrUnknownOutcome, wow.ErrStopping)
 		case <-ctx.Done():
-			return Receipt{}, fmt.Errorf("%w: send it again with the same request ID: %w", wow.ErrUnknownOutcome, context.Cause(ctx))
+			return Receipt{}, errors.Join(fmt.Errorf("%w: send it again with the same request ID: %w", wow.ErrUnknownOutcome, context.Cause(ctx)), failed)
 		}
 		settled, err := r.store.Settle(ctx, []store.Settlement{{Target: of.target, Outcome: store.Outcome{Request: of.request}}})
-		if err != nil || settled[0].First == nil {
+		switch {
+		case err != nil:
+			if ctx.Err() == nil {
+				failed = fmt.Errorf("looking for its outcome: %w", err)
+			}
 			continue // perhaps the next time
+		case settled[0].First == nil && passed:
+			return Receipt{}, fmt.Errorf("%w: it is at version %d, the sender expects %d", wow.ErrConflict, settled[0].Head, expected)
+		case settled[0].First == nil:
+			passed = expected != 0 && settled[0].Head > expected
+			continue
 		}
 		var f flight
 		f.Target = of.target
@@ -285,8 +297,8 @@ func (rs *replies) answered(ctx context.Context) {
 	await(ctx, nil, empty)
 }
 
-// tell answers all who wait.
-func (rs *replies) tell(k replyKey, receipt Receipt, err error) {
+// tell answers all who wait, and reports whether anybody does.
+func (rs *replies) tell(k replyKey, receipt Receipt, err error) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, told := range rs.waiting[k] {
@@ -295,6 +307,12 @@ func (rs *replies) tell(k replyKey, receipt Receipt, err error) {
 		default: // it was told already
 		}
 	}
+	return len(rs.waiting[k]) > 0
+}
+
+// targetOf is the aggregate that a record is for.
+func targetOf(rec *bus.Record) wow.Target {
+	return wow.Target{Tenant: rec.Headers[headTenant], Aggregate: rec.Topic, ID: rec.Headers[headID]}
 }
 
 // commandOf reads a record: what publish wrote.
@@ -303,7 +321,7 @@ func (r *Runtime) commandOf(rec *bus.Record) (c Command, chain int, err error) {
 	invalid := func(format string, args ...any) (Command, int, error) {
 		return c, 0, fmt.Errorf("%w: %w", wow.ErrInvalid, fmt.Errorf(format, args...))
 	}
-	c.Target = wow.Target{Tenant: head[headTenant], Aggregate: rec.Topic, ID: head[headID]}
+	c.Target = targetOf(rec)
 	c.Request, c.Correlation, c.Causation = head[headRequest], head[headCorrelation], head[headCausation]
 	switch {
 	case head[headCommand] == "":
@@ -335,7 +353,11 @@ func (r *Runtime) commandOf(rec *bus.Record) (c Command, chain int, err error) {
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
-	if c.Body, err = kind.Decode(json.Unmarshal, c.Target.ID, body); err != nil {
+	err = guarded(func() (err error) { // a decoder is the domain's
+		c.Body, err = kind.Decode(json.Unmarshal, c.Target.ID, body)
+		return err
+	})
+	if err != nil {
 		return invalid("decoding it: %w", err)
 	}
 	in := c.Body.WowTarget()

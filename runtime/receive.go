@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,9 @@ type receiver struct {
 	freed chan struct{} // holds a token when there may be room
 
 	stopping atomic.Bool // what fails now is left for others
+	aside    aside
 
+	until   context.Context // of run
 	halt    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -52,7 +55,10 @@ type delivery struct {
 	command *Command // nil: not read yet
 	chain   int
 	tries   int
+	parks   int       // of tries: to park it
 	first   time.Time // when it failed first
+	placed  bool      // set aside, it keeps its place in the window
+	knock   bool      // no record: those set aside of its key are to be tried again
 }
 
 const (
@@ -61,8 +67,13 @@ const (
 	// it or a store come back, but only receivePanics times when it panics. Then
 	// it is published to the topic with parkedSuffix.
 	receivePanics = 3
+	// unknownTypePause is how far apart it is seen whether the partition of a
+	// command of an unknown type has gone to another process.
+	unknownTypePause = 5 * time.Second
 	// parkedSuffix is for the name of the topic of records that were given up.
 	parkedSuffix = ".parked"
+	// parkedReason bounds the error that a parked record carries, in bytes.
+	parkedReason = 1024
 )
 
 func (rs *receivers) prepare(ctx context.Context) error {
@@ -96,9 +107,8 @@ func (rs *receivers) prepare(ctx context.Context) error {
 
 func (rs *receivers) start(context.Context) error {
 	for _, rc := range rs.all {
-		var ctx context.Context
-		ctx, rc.halt = context.WithCancel(context.Background())
-		rc.running.Go(func() { rc.run(ctx) })
+		rc.until, rc.halt = context.WithCancel(context.Background())
+		rc.running.Go(func() { rc.run(rc.until) })
 	}
 	return nil
 }
@@ -164,38 +174,68 @@ func (rc *receiver) run(ctx context.Context) {
 	}
 }
 
-// handle carries one record to its outcome, or as far as it gets.
-func (rc *receiver) handle(ctx context.Context, _ string, d *delivery) executor.Outcome {
+// asked is what a sender waits for.
+func (d *delivery) asked() replyKey { return replyKey{targetOf(&d.Record), d.Headers[headRequest]} }
+
+// handle takes one record, or the first of those that were set aside, further.
+func (rc *receiver) handle(ctx context.Context, key string, d *delivery) executor.Outcome {
+	if d.knock {
+		return rc.retry(ctx, key)
+	}
+	if rc.aside.behind(d) {
+		rc.yield(d)
+		return executor.Done(errAside)
+	}
+	pause, err := rc.attempt(ctx, d)
+	if err == errAside {
+		rc.aside.put(d)
+		rc.yield(d)
+		rc.again(pause, key)
+	}
+	return executor.Done(err)
+}
+
+// attempt carries one record to its outcome, or as far as it gets: errAside says
+// that it is to be tried again after a pause, errLeft that others will.
+func (rc *receiver) attempt(ctx context.Context, d *delivery) (pause time.Duration, err error) {
+	if !rc.sub.Holds(d.Delivery) {
+		return 0, errLeft
+	}
 	receipt, err := rc.decide(ctx, d)
 	switch {
-	case err == nil || isRefusal(err) || errors.Is(err, wow.ErrConflict):
-		if d.command != nil {
-			rc.r.replies.tell(replyKey{d.command.Target, d.command.Request}, receipt, err)
+	case err == nil || d.command != nil && (isRefusal(err) || errors.Is(err, wow.ErrConflict) && d.command.Expected != 0):
+		told := rc.r.replies.tell(d.asked(), receipt, err)
+		if !told && err != nil && !isRefusal(err) { // a refusal is kept in the store
+			rc.failed("a command from the bus came to nothing", d, err)
 		}
-		return executor.Done(nil)
-	case errors.Is(err, wow.ErrStopping) || ctx.Err() != nil:
-		return executor.Done(errLeft)
+		return 0, nil
+	case rc.stopping.Load() || ctx.Err() != nil:
+		return 0, errLeft // another process, or the next start, takes it again
 	}
 	if d.tries++; d.tries == 1 {
 		d.first = time.Now()
 	}
-	if rc.stopping.Load() {
-		return executor.Done(errLeft) // another process, or the next start, takes it again
+	pause = pauseBefore(d.tries, retryBackoff, retryBackoffMax)
+	if errors.Is(err, wow.ErrUnknownType) {
+		pause = unknownTypePause // it is another process that may know it
 	}
 	hopeless := errors.Is(err, wow.ErrInvalid) || errors.Is(err, errPanicked) && d.tries >= receivePanics
 	if !hopeless && time.Since(d.first) < unknownTypeGrace {
-		rc.r.log.Warn("a command from the bus failed, trying again", "context", rc.name, "topic", d.Topic,
-			"partition", d.Partition, "offset", d.Offset, "attempt", d.tries, "error", err)
-		return executor.Again(pauseBefore(d.tries, retryBackoff, retryBackoffMax))
+		if d.tries&(d.tries-1) == 0 { // there may be thousands, and they come back each second
+			rc.failed("a command from the bus failed, trying again", d, err)
+		}
+		return pause, errAside
 	}
 	if fault := rc.park(ctx, d, err); fault != nil {
-		rc.r.log.Error("parking a command failed, trying again", "context", rc.name, "topic", d.Topic, "error", fault)
-		return executor.Again(pauseBefore(d.tries, retryBackoff, retryBackoffMax))
+		rc.failed("parking a command failed, trying again", d, fault)
+		return pause, errAside
 	}
-	if d.command != nil {
-		rc.r.replies.tell(replyKey{d.command.Target, d.command.Request}, Receipt{}, fmt.Errorf("%w: %w", wow.ErrFailed, err))
-	}
-	return executor.Done(nil)
+	rc.r.replies.tell(d.asked(), Receipt{}, fmt.Errorf("%w: %w", wow.ErrFailed, err))
+	return 0, nil
+}
+
+func (rc *receiver) failed(what string, d *delivery, err error) {
+	rc.r.log.Warn(what, "context", rc.name, "topic", d.Topic, "partition", d.Partition, "offset", d.Offset, "attempt", d.tries, "error", err)
 }
 
 // decide puts the command into the mailbox of its aggregate and waits for the
@@ -219,15 +259,24 @@ func (rc *receiver) decide(ctx context.Context, d *delivery) (Receipt, error) {
 }
 
 // park publishes a record that was given up where somebody can look at it, and
-// send it again.
+// send it again. One that is as large as the bus takes has no room for the
+// reason: every second time it goes as it came.
 func (rc *receiver) park(ctx context.Context, d *delivery, cause error) error {
 	p := d.Record
 	p.Topic += parkedSuffix
-	if p.Headers = maps.Clone(d.Headers); p.Headers == nil {
-		p.Headers = map[string]string{}
+	if d.parks++; d.parks%2 == 1 {
+		reason := cause.Error()
+		p.Headers = map[string]string{
+			"wow-error":    strings.ToValidUTF8(reason[:min(len(reason), parkedReason)], ""),
+			"wow-attempts": strconv.Itoa(d.tries),
+			"wow-from":     fmt.Sprintf("%d/%d", d.Partition, d.Offset),
+		}
+		for k, v := range d.Headers {
+			if _, ours := p.Headers[k]; !ours {
+				p.Headers[k] = v
+			}
+		}
 	}
-	p.Headers["wow-error"], p.Headers["wow-attempts"] = cause.Error(), strconv.Itoa(d.tries)
-	p.Headers["wow-from"] = fmt.Sprintf("%d/%d", d.Partition, d.Offset)
 	_, err := executor.Await(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, rc.r.cfg.Bus.Publish(ctx, p)
 	})
@@ -240,9 +289,19 @@ func (rc *receiver) park(ctx context.Context, d *delivery, cause error) error {
 
 // done is called by the lane when a delivery has left its mailbox.
 func (rc *receiver) done(_ string, d *delivery, err error) {
-	if err == nil {
+	switch {
+	case d.knock || err == errAside:
+		return
+	case err == nil:
 		rc.sub.Finish(d.Delivery)
+	case err != errLeft:
+		rc.failed("a command from the bus was given up until the next start", d, err)
 	}
+	rc.release()
+}
+
+// release gives a place in the window back.
+func (rc *receiver) release() {
 	rc.open.Add(-1)
 	nudge(rc.freed)
 }
