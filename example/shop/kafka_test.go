@@ -34,6 +34,15 @@ type node struct {
 	bus    *kafka.Bus
 	carts  *domain.CartClient
 	orders *domain.OrderClient
+	begun  chan struct{} // closed when it decides its first command about a cart
+}
+
+// asked is a price list that tells when it is asked first.
+type asked func()
+
+func (a asked) Price(ctx context.Context, sku string) (int, error) {
+	a()
+	return priceList{}.Price(ctx, sku)
 }
 
 func startNode(t *testing.T, seeds []string, s store.Store) *node {
@@ -43,12 +52,13 @@ func startNode(t *testing.T, seeds []string, s store.Store) *node {
 	}})
 	require.NoError(t, err)
 	r := wowrt.New(wowrt.Config{Store: notAlone{s}, Bus: b, Logger: slog.New(slog.DiscardHandler)})
-	domain.RegisterCart(r, &domain.CartHandlers{Prices: priceList{}})
+	begun := make(chan struct{})
+	domain.RegisterCart(r, &domain.CartHandlers{Prices: asked(sync.OnceFunc(func() { close(begun) }))})
 	domain.RegisterOrder(r)
 	domain.RegisterCheckout(r, domain.Checkout{})
 	domain.RegisterPayment(r, domain.Payment{})
 	require.NoError(t, r.Start(t.Context()))
-	return &node{r, b, domain.NewCartClient(r.Gateway()), domain.NewOrderClient(r.Gateway())}
+	return &node{r, b, domain.NewCartClient(r.Gateway()), domain.NewOrderClient(r.Gateway()), begun}
 }
 
 func (n *node) stop(t *testing.T) {
@@ -136,4 +146,84 @@ func TestTheShopRunsOverKafka(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, poison.Value, found[0].Value)
 	require.Contains(t, found[0].Headers["wow-error"], "decoding it: unexpected end of JSON input")
+}
+
+// Senders that wait for nothing but Kafka, through one node and the other by
+// turns, while one leaves and comes back: no command is lost, none is done
+// twice, and each cart has them in the order in which they were sent.
+func TestTheShopKeepsTheOrderOverKafka(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(time.Second))
+	require.NoError(t, err)
+	defer cluster.Close()
+	seeds, s := cluster.ListenAddrs(), memory.New()
+	a := startNode(t, seeds, s)
+	defer a.stop(t)
+	var second atomic.Pointer[node]
+	second.Store(startNode(t, seeds, s))
+
+	const carts = 40
+	ctx, end := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer end()
+	var enough atomic.Bool
+	var sent [carts]int
+	var senders sync.WaitGroup
+	send := func(c, n int, stage wowrt.SendOption) error {
+		at := a
+		if n%2 == 1 {
+			at = second.Load()
+		}
+		for {
+			_, err := at.carts.AddItem(ctx, domain.AddItem{CartID: fmt.Sprint("c", c), SKU: "tea", Qty: 1}, stage,
+				wowrt.WithRequest(fmt.Sprint(n)), wowrt.WithMetadata(map[string]string{"n": fmt.Sprint(n)}))
+			if at == a || !errors.Is(err, wow.ErrStopping) {
+				return err
+			}
+			at = a // the other was stopped
+		}
+	}
+	for c := range carts {
+		senders.Go(func() {
+			for n, last := 0, false; !last; n++ {
+				stage := wowrt.WaitFor(wowrt.Sent)
+				if last = enough.Load(); last {
+					stage = wowrt.WaitFor(wowrt.Processed) // and so are those before
+				}
+				if err := send(c, n, stage); err != nil {
+					t.Errorf("cart %d, number %d: %v", c, n, err)
+					return
+				}
+				sent[c] = n + 1
+			}
+		})
+	}
+	works := func(n *node) {
+		t.Helper()
+		select {
+		case <-n.begun:
+		case <-ctx.Done():
+			t.Error("a node got nothing to decide")
+		}
+	}
+	works(a)
+	works(second.Load())
+	second.Load().stop(t)
+	second.Store(startNode(t, seeds, s))
+	works(second.Load())
+	enough.Store(true)
+	senders.Wait()
+	defer second.Load().stop(t)
+
+	for c := range carts {
+		history, err := s.Stream(ctx, wow.Target{Aggregate: "shop.cart", ID: fmt.Sprint("c", c)}, 0, 1<<20)
+		require.NoError(t, err)
+		var want, numbers []string
+		for _, commit := range history {
+			numbers = append(numbers, commit.Metadata["n"])
+		}
+		for n := range sent[c] {
+			want = append(want, fmt.Sprint(n))
+		}
+		require.Equal(t, want, numbers, "cart %d", c)
+	}
+	t.Log("commands of a cart:", sent[0])
 }
