@@ -139,7 +139,7 @@ func run(n, rounds int, quick bool, out string) error {
 		}
 	}
 	t.Rows = rows
-	text := report.Head("go run ./projection "+strings.Join(os.Args[1:], " "), began, load) + "\n" + t.Markdown()
+	text := report.Head(strings.TrimSpace("go run ./projection "+strings.Join(os.Args[1:], " ")), began, load) + "\n" + t.Markdown()
 	if quick {
 		_, err := io.WriteString(os.Stdout, text)
 		return err
