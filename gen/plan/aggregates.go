@@ -73,6 +73,21 @@ func (u *Unit) aggregate(typ string, d *schema.Decl) {
 	u.Model.Aggregates = append(u.Model.Aggregates, a)
 }
 
+// commandless warns of aggregates that handle nothing. It is a warning only,
+// and only when nothing is wrong: a type is often written before its commands.
+func (u *Unit) commandless() {
+	for _, a := range u.Model.Aggregates {
+		if len(a.Decides) > 0 || len(a.Handlers) > 0 || u.found.HasErrors() {
+			continue
+		}
+		u.warn(a.Pos, diag.Diagnostic{
+			Code: "no-commands", Message: "the aggregate " + a.Type + " handles no command, so that nothing can be sent to it",
+			Wanted: "at least one method that takes a command, which is a struct with a field tagged `wow:\"key\"`, or one with //wow:command above it", Found: "none",
+			Fix: "write func (s *" + a.Type + ") DoIt(cmd DoIt) (ItDone, error), or mark the type that its method takes", See: "command",
+		})
+	}
+}
+
 // forgottenKey reports a state whose field is named like its ID and lacks the
 // tag: it would stay empty, and nobody would hear of it. A state without such a
 // field is fine; it does not know its ID.

@@ -54,6 +54,9 @@ func (p *Program) link() {
 	}
 	p.collisions()
 	p.goNames()
+	for _, u := range p.Units {
+		u.commandless()
+	}
 	p.loops()
 }
 
